@@ -1,0 +1,71 @@
+// One field of a table: what the schema and the docs say about it, and type-checked readers of its values.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "spec/json.h"
+
+namespace fx {
+
+// What the schema and the docs say about one field, and the checks its value must pass.
+struct FieldInfo {
+  std::string name;
+  std::string help;
+  std::string type;  // string, integer, number, boolean, array, object
+  std::string item_type;                     // for arrays of plain values
+  std::vector<std::string> choices;          // allowed strings
+  std::optional<double> minimum, maximum;    // inclusive
+  bool above_minimum = false;                // minimum itself is excluded
+  std::size_t max_items = 10000;             // for arrays
+  bool required = false;
+  bool open = false;                         // an object whose keys are not listed here (HF config, free text maps)
+  std::vector<FieldInfo> children;           // for objects and arrays of objects
+};
+
+Json schema_of(const std::vector<FieldInfo>& fields);        // {"type":"object","properties":...}
+std::string markdown_of(const std::vector<FieldInfo>& fields);  // a table for the reference pages
+
+// One reader run: collects every mistake, and the keys nobody knows.
+struct ReadLog {
+  std::vector<Error> errors;
+  std::vector<std::string> unknown;  // full paths, each with the nearest known key if there is one
+};
+
+// Type-checked readers of single values; a mistake goes to the log with the path and the value's kind.
+bool read_value(const Json& json, const FieldInfo& field, const std::string& path, ReadLog& log, std::string& out);
+bool read_value(const Json& json, const FieldInfo& field, const std::string& path, ReadLog& log, long long& out);
+bool read_value(const Json& json, const FieldInfo& field, const std::string& path, ReadLog& log, double& out);
+bool read_value(const Json& json, const FieldInfo& field, const std::string& path, ReadLog& log, bool& out);
+bool read_value(const Json& json, const FieldInfo& field, const std::string& path, ReadLog& log,
+                std::vector<std::string>& out);
+bool read_value(const Json& json, const FieldInfo& field, const std::string& path, ReadLog& log,
+                std::vector<double>& out);
+// Any JSON, kept as it is: stored as compact text so that structs need no JSON header.
+struct RawJson {
+  std::string text;
+};
+bool read_value(const Json& json, const FieldInfo& field, const std::string& path, ReadLog& log, RawJson& out);
+
+// json must be an object; calls visit(key, value) for each known key with a non-null value, logs the missing ones.
+void read_object(const Json& json, const std::vector<FieldInfo>& fields, const std::string& path, ReadLog& log,
+                 const std::function<void(std::size_t index, const Json& value, const std::string& path)>& visit);
+// Calls visit for each element; logs when json is not an array or is too long.
+void read_array(const Json& json, const FieldInfo& field, const std::string& path, ReadLog& log,
+                const std::function<void(const Json& value, const std::string& path)>& visit);
+
+std::string field_type(const std::string*);
+std::string field_type(const long long*);
+std::string field_type(const double*);
+std::string field_type(const bool*);
+std::string field_type(const RawJson*);
+std::string field_type(const std::vector<std::string>*);
+std::string field_type(const std::vector<double>*);
+std::string item_type(const void*);
+std::string item_type(const std::vector<std::string>*);
+std::string item_type(const std::vector<double>*);
+
+}  // namespace fx

@@ -1,0 +1,28 @@
+#include "tools/catalogue.h"
+
+#include <exception>
+#include <nlohmann/json.hpp>
+
+namespace fx::tools {
+
+std::vector<Tool> make_catalogue() {
+  return {};
+}
+
+const Tool* find_tool(const std::vector<Tool>& catalogue, std::string_view name) {
+  for (const auto& tool : catalogue) {
+    if (tool.name == name) return &tool;
+  }
+  return nullptr;
+}
+
+Result<Json> call_tool(const Tool& tool, const Json& arguments, ToolContext& context) {
+  if (!arguments.is_object()) return invalid_argument("", "the arguments must be a JSON object");
+  try {
+    return tool.handler(arguments, context);
+  } catch (const std::exception& error) {
+    return internal_error(tool.name + " failed: " + error.what());
+  }
+}
+
+}  // namespace fx::tools
