@@ -1,0 +1,40 @@
+# The front door. `make demo` shows the main job, `make test` runs every test; both install what is missing first.
+.DEFAULT_GOAL := help
+.PHONY: help demo build core test lint format docs bench clean bootstrap
+JOBS ?= $(shell nproc)
+export NINJA_STATUS := [%f/%t %es] 
+
+help: ## this list
+	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1\t/' | expand -t 18
+
+bootstrap:
+	@scripts/bootstrap.sh full
+
+build: bootstrap ## both programs into build/bin (release)
+	@scripts/build.sh release fsdp-expert fsdp-engine
+
+core: ## everything but the engine, without LibTorch, and its tests
+	@scripts/bootstrap.sh core
+	@scripts/build.sh core all
+	@ctest --preset core
+
+demo: build ## the main job, end to end, on a real model
+	@build/venv/bin/python scripts/demo/demo.py
+
+test: bootstrap ## build everything and run all tests
+	@scripts/test.sh
+
+lint: ## formatting, include directions, clang-tidy on changed sources
+	@scripts/lint.sh
+
+format: ## apply clang-format
+	@git ls-files '*.cpp' '*.h' | xargs clang-format -i
+
+docs: build ## regenerate docs/reference from the catalogues
+	@build/bin/fsdp-expert docs write docs/reference
+
+bench: build ## server latency and memory; engine step time
+	@build/venv/bin/python tests/bench/bench.py
+
+clean: ## remove the build folder, downloads and the virtual environment with it
+	@rm -rf build
