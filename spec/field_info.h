@@ -57,6 +57,18 @@ void read_object(const Json& json, const std::vector<FieldInfo>& fields, const s
 void read_array(const Json& json, const FieldInfo& field, const std::string& path, ReadLog& log,
                 const std::function<void(const Json& value, const std::string& path)>& visit);
 
+// Printers of single values: out becomes an object with the key set. A NaN or infinity becomes null.
+void write_value(Json& out, const std::string& key, const std::string& value);
+void write_value(Json& out, const std::string& key, long long value);
+void write_value(Json& out, const std::string& key, double value);
+void write_value(Json& out, const std::string& key, bool value);
+void write_value(Json& out, const std::string& key, const std::vector<std::string>& value);
+void write_value(Json& out, const std::string& key, const std::vector<double>& value);
+void write_value(Json& out, const std::string& key, const RawJson& value);
+void write_child(Json& out, const std::string& key, const std::function<void(Json& child)>& fill);
+void write_children(Json& out, const std::string& key, std::size_t count,
+                    const std::function<void(std::size_t index, Json& child)>& fill);
+
 std::string field_type(const std::string*);
 std::string field_type(const long long*);
 std::string field_type(const double*);

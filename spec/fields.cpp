@@ -199,6 +199,34 @@ void read_array(const Json& json, const FieldInfo& field, const std::string& pat
   for (const auto& item : json) visit(item, path + "[" + std::to_string(i++) + "]");
 }
 
+void write_value(Json& out, const std::string& key, const std::string& value) { out[key] = value; }
+void write_value(Json& out, const std::string& key, long long value) { out[key] = value; }
+void write_value(Json& out, const std::string& key, double value) {
+  out[key] = std::isfinite(value) ? Json(value) : Json(nullptr);
+}
+void write_value(Json& out, const std::string& key, bool value) { out[key] = value; }
+void write_value(Json& out, const std::string& key, const std::vector<std::string>& value) { out[key] = value; }
+void write_value(Json& out, const std::string& key, const std::vector<double>& value) { out[key] = value; }
+void write_value(Json& out, const std::string& key, const RawJson& value) {
+  out[key] = Json::parse(value.text, nullptr, false);
+  if (out[key].is_discarded()) out[key] = nullptr;
+}
+void write_child(Json& out, const std::string& key, const std::function<void(Json&)>& fill) {
+  Json child = Json::object();
+  fill(child);
+  out[key] = std::move(child);
+}
+void write_children(Json& out, const std::string& key, std::size_t count,
+                    const std::function<void(std::size_t, Json&)>& fill) {
+  Json list = Json::array();
+  for (std::size_t i = 0; i < count; ++i) {
+    Json child = Json::object();
+    fill(i, child);
+    list.push_back(std::move(child));
+  }
+  out[key] = std::move(list);
+}
+
 std::string field_type(const std::string*) { return "string"; }
 std::string field_type(const long long*) { return "integer"; }
 std::string field_type(const double*) { return "number"; }

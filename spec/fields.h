@@ -1,4 +1,5 @@
-// Field tables: one table per struct gives its parser (all mistakes at once), its JSON Schema and its documentation.
+// Field tables: one table per struct gives its parser (all mistakes at once), printer, JSON Schema and
+// documentation.
 //
 //   const Fields<Optimizer>& optimizer_fields();   // built once with add(...), returned by reference
 //   Fields<Optimizer>{}.add("lr", &Optimizer::lr, "learning rate").min(0)
@@ -26,7 +27,8 @@ class Fields {
     return push(std::move(name), std::move(help), static_cast<const M*>(nullptr),
                 [member](const Json& j, const FieldInfo& f, const std::string& p, ReadLog& log, T& out) {
                   read_value(j, f, p, log, out.*member);
-                });
+                },
+                [member](const T& in, const std::string& key, Json& out) { write_value(out, key, in.*member); });
   }
   // An optional member (absent or null: nullopt).
   template <class M>
@@ -35,6 +37,9 @@ class Fields {
                 [member](const Json& j, const FieldInfo& f, const std::string& p, ReadLog& log, T& out) {
                   M value{};
                   if (read_value(j, f, p, log, value)) out.*member = std::move(value);
+                },
+                [member](const T& in, const std::string& key, Json& out) {
+                  if (in.*member) write_value(out, key, *(in.*member));
                 });
   }
   // A nested struct.
@@ -42,6 +47,9 @@ class Fields {
   Fields& add(std::string name, M T::*member, std::string help, const Fields<M>& nested) {
     entries_.push_back([member, &nested](const Json& j, const FieldInfo&, const std::string& p, ReadLog& log, T& out) {
       nested.read(j, p, log, out.*member);
+    });
+    writers_.push_back([member, &nested](const T& in, const std::string& key, Json& out) {
+      write_child(out, key, [&](Json& child) { nested.write(in.*member, child); });
     });
     infos_.push_back({std::move(name), std::move(help), "object", {}, {}, {}, {}, false, 10000, false, false,
                       nested.infos()});
@@ -54,6 +62,10 @@ class Fields {
       read_array(j, f, p, log, [&](const Json& item, const std::string& item_path) {
         nested.read(item, item_path, log, (out.*member).emplace_back());
       });
+    });
+    writers_.push_back([member, &nested](const T& in, const std::string& key, Json& out) {
+      write_children(out, key, (in.*member).size(),
+                     [&](std::size_t i, Json& child) { nested.write((in.*member)[i], child); });
     });
     infos_.push_back({std::move(name), std::move(help), "array", {}, {}, {}, {}, false, 10000, false, false,
                       nested.infos()});
@@ -87,10 +99,16 @@ class Fields {
     return out;
   }
 
+  // Prints a struct back: every field in table order, absent optional members left out.
+  void write(const T& in, Json& out) const {
+    for (std::size_t i = 0; i < writers_.size(); ++i) writers_[i](in, infos_[i].name, out);
+  }
+
  private:
+  using Writer = std::function<void(const T&, const std::string&, Json&)>;
   using Entry = std::function<void(const Json&, const FieldInfo&, const std::string&, ReadLog&, T&)>;
   template <class M>
-  Fields& push(std::string name, std::string help, const M* tag, Entry entry) {
+  Fields& push(std::string name, std::string help, const M* tag, Entry entry, Writer writer) {
     FieldInfo field;
     field.name = std::move(name);
     field.help = std::move(help);
@@ -98,6 +116,7 @@ class Fields {
     if constexpr (!std::is_same_v<M, RawJson>) field.item_type = item_type(tag);
     infos_.push_back(std::move(field));
     entries_.push_back(std::move(entry));
+    writers_.push_back(std::move(writer));
     return *this;
   }
   template <class F>
@@ -107,6 +126,7 @@ class Fields {
   }
   std::vector<FieldInfo> infos_;
   std::vector<Entry> entries_;
+  std::vector<Writer> writers_;
 };
 
 }  // namespace fx

@@ -61,6 +61,14 @@ TEST(Fields, UnknownKeysAreNamedWithTheNearestOne) {
   EXPECT_EQ(unknown, std::vector<std::string>{"stepz (did you mean steps?)"});
 }
 
+TEST(Fields, PrintsWhatItReads) {
+  const std::string text =
+      R"({"model":"m","steps":3,"betas":[0.5,0.25],"optimizer":{"lr":0.5,"schedule":"linear"},"stages":[]})";
+  Json printed = Json::object();
+  outer_fields().write(*outer_fields().parse(*parse_json(text)), printed);
+  EXPECT_EQ(to_text(printed), text);
+}
+
 TEST(Fields, SchemaUsesOnlyWhatEveryClientAccepts) {
   const Json schema = schema_of(outer_fields().infos());
   EXPECT_EQ(schema["required"], Json({"model"}));
