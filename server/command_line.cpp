@@ -1,0 +1,49 @@
+#include "server/command_line.h"
+
+#include <CLI/CLI.hpp>
+#include <string>
+
+#include "base/file.h"
+#include "server/commands/call.h"
+#include "server/version.h"
+#include "tools/catalogue.h"
+
+namespace fx::server {
+namespace {
+
+struct Options {
+  std::string data;
+  std::string tool, file;
+  std::string format = "mcp";
+};
+
+void add_script_commands(CLI::App& app, Options& options) {
+  auto* call = app.add_subcommand("call", "Call a tool with JSON arguments and print its JSON answer");
+  call->add_option("tool", options.tool, "Name of the tool")->required();
+  call->add_option("file", options.file, "File with the arguments (default: standard input)");
+  call->add_option("--data", options.data, "Data folder");
+  auto* tools = app.add_subcommand("tools", "Print the tools and their schemas");
+  tools->add_option("--format", options.format, "mcp, openai or openapi")
+      ->check(CLI::IsMember({"mcp", "openai", "openapi"}));
+}
+
+}  // namespace
+
+int run_command_line(int argc, char** argv) {
+  CLI::App app{"Validates, plans, diagnoses and runs FSDP training"};
+  app.set_version_flag("--version", std::string(kProgram) + " " + kVersion);
+  app.require_subcommand(1);
+  Options options;
+  add_script_commands(app, options);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : 2;
+  }
+  const auto catalogue = tools::make_catalogue();
+  if (app.got_subcommand("tools")) return tools_command(catalogue, options.format);
+  Services services(data_folder(options.data));
+  return call_command(catalogue, services, options.tool, options.file);
+}
+
+}  // namespace fx::server
