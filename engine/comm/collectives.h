@@ -1,0 +1,79 @@
+// The collectives that sharded training needs, whoever carries them. Every rank must issue the same calls in the same
+// order. Each call has a sequence number (from 1) and a label, so that a failure names rank, operation and place.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <stdexcept>
+#include <string>
+
+namespace fx::engine {
+
+// What went wrong in a collective, seen from one rank. Thrown by wait() and by the blocking calls.
+class CollectiveError : public std::runtime_error {
+ public:
+  CollectiveError(int rank, std::string collective, std::string label, std::int64_t sequence, const std::string& what);
+  int rank;
+  std::string collective;  // all_gather, reduce_scatter, all_reduce, barrier
+  std::string label;       // what it was for: "layer 3", "grad norm"
+  std::int64_t sequence;
+};
+
+// A collective under way. wait() may be called once; the tensors must live until then.
+class Pending {
+ public:
+  explicit Pending(std::function<void()> wait = {}) : wait_(std::move(wait)) {}
+  void wait() {
+    if (wait_) std::exchange(wait_, {})();
+  }
+  bool active() const { return static_cast<bool>(wait_); }
+
+ private:
+  std::function<void()> wait_;
+};
+
+struct CommStats {
+  std::int64_t calls = 0;
+  std::int64_t bytes_sent = 0;  // by this rank
+  double wait_seconds = 0;      // time that the training thread stood still
+};
+
+// Tensors are contiguous, 1-D, on this backend's device. Not safe to call from several threads.
+class Collectives {
+ public:
+  virtual ~Collectives() = default;
+  virtual int rank() const = 0;
+  virtual int size() const = 0;
+  virtual std::string backend() const = 0;
+
+  // out[r * n, (r + 1) * n) = rank r's in, n = in.numel(); any dtype.
+  Pending all_gather(const std::string& label, at::Tensor out, at::Tensor in);
+  // out = sum over ranks s of s's in[rank * n, (rank + 1) * n), n = out.numel(); summed in rank order in fp32, in and out
+  // may differ in dtype (bf16 or fp32).
+  Pending reduce_scatter(const std::string& label, at::Tensor out, at::Tensor in);
+  void all_reduce_sum(const std::string& label, at::Tensor inout);
+  void all_reduce_max(const std::string& label, at::Tensor inout);
+  void barrier(const std::string& label);
+
+  const CommStats& stats() const { return stats_; }
+  void reset_stats() { stats_ = {}; }
+  std::int64_t sequence() const { return sequence_; }
+
+ protected:
+  using Wait = std::function<void()>;
+  virtual Wait start_all_gather(at::Tensor out, at::Tensor in) = 0;
+  // Receives every rank's slice for us: slices[s * n, (s + 1) * n) = rank s's in[rank * n, ...).
+  virtual Wait start_exchange(at::Tensor slices, at::Tensor in) = 0;
+  virtual void run_all_reduce(at::Tensor inout, bool max) = 0;
+
+ private:
+  Pending track(const std::string& collective, const std::string& label, std::int64_t bytes,
+                const std::function<Wait()>& start);
+  CommStats stats_;
+  std::int64_t sequence_ = 0;
+};
+
+}  // namespace fx::engine

@@ -1,0 +1,30 @@
+// Collectives over Gloo: CPU tensors, any number of hosts.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "base/result.h"
+#include "engine/comm/collectives.h"
+
+namespace fx::engine {
+
+struct Rendezvous {
+  int rank = 0;
+  int world_size = 1;
+  std::string master_addr = "127.0.0.1";
+  int master_port = 29500;
+  int timeout_s = 600;  // of every collective, and of the meeting itself
+};
+
+// Reads RANK, WORLD_SIZE, MASTER_ADDR, MASTER_PORT, FX_TIMEOUT_S. Errors name the variable.
+Result<Rendezvous> rendezvous_from_environment();
+
+// Meets the other ranks; rank 0 hosts the store. Errors: kUnavailable with address and port (in use, unreachable, not
+// everyone came within the timeout).
+Result<std::unique_ptr<Collectives>> connect_gloo(const Rendezvous& meeting);
+
+// One rank alone: nothing is sent.
+std::unique_ptr<Collectives> make_single();
+
+}  // namespace fx::engine

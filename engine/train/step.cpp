@@ -1,0 +1,110 @@
+#include "engine/train/step.h"
+
+#include <ATen/core/grad_mode.h>
+
+namespace fx::engine {
+
+ShardedModel::ShardedModel(const Model& model, const StepPolicy& policy, Collectives& comm)
+    : model_(model), policy_(policy), comm_(comm) {
+  for (const auto& group : model.groups()) {
+    groups_.push_back(std::make_unique<ParamGroup>(group.name, group.params, policy.precision, comm));
+  }
+}
+
+StageParams ShardedModel::params_of(std::size_t stage) {
+  StageParams params;
+  for (const std::size_t index : model_.stages()[stage].params) params.push_back(group_of(stage).params()[index]);
+  return params;
+}
+
+// The embedding's and the head's groups are used at both ends of a micro-batch or right at the turn: freeing them would
+// only mean gathering them again.
+bool ShardedModel::stays_full(std::size_t stage) const {
+  const std::size_t last = model_.stages().size() - 1;
+  const std::size_t group = model_.stages()[stage].group;
+  return !policy_.reshard_after_forward || stage == last || group == model_.stages()[last].group;
+}
+
+bool ShardedModel::is_first_use(std::size_t stage) const {
+  for (std::size_t i = 0; i < stage; ++i) {
+    if (model_.stages()[i].group == model_.stages()[stage].group) return false;
+  }
+  return true;
+}
+
+// Wait for this stage's parameters, start gathering the next one's, compute, free. Returns the head's input.
+at::Tensor ShardedModel::forward(const Batch& batch, std::vector<StageRun>* runs) {
+  const std::size_t last = model_.stages().size() - 1;
+  at::Tensor x;
+  for (std::size_t stage = 0; stage < last; ++stage) {
+    group_of(stage).wait_unshard();
+    group_of(stage + 1).start_unshard();
+    const bool keep_graph = runs != nullptr && !(policy_.checkpoint_activations && stage > 0);
+    const at::AutoGradMode mode(keep_graph);
+    at::Tensor input = stage == 0 ? at::Tensor() : x.detach();
+    if (stage > 0 && runs != nullptr) input.set_requires_grad(true);
+    at::Tensor output = stage == 0 ? model_.embed(params_of(0), batch) : model_.block(params_of(stage), input, batch);
+    x = output.detach();
+    if (runs != nullptr) runs->push_back({input, keep_graph ? output : at::Tensor()});
+    if (!stays_full(stage)) group_of(stage).reshard();
+  }
+  group_of(last).wait_unshard();
+  return x;
+}
+
+// In reverse: gather again, start gathering the one before, run the local graph's backward, start the reduction, free.
+void ShardedModel::backward(const Batch& batch, std::vector<StageRun>& runs, at::Tensor grad) {
+  const std::size_t last = model_.stages().size() - 1;
+  ParamGroup* reducing = nullptr;
+  const auto finish = [&](std::size_t stage) {
+    if (!is_first_use(stage)) return;  // an earlier stage will add to the same gradients
+    ParamGroup& group = group_of(stage);
+    group.reshard();
+    if (reducing != nullptr) reducing->wait_reduce();
+    group.start_reduce();
+    reducing = &group;
+  };
+  group_of(last - 1).start_unshard();
+  finish(last);
+  for (std::size_t stage = last; stage-- > 0;) {
+    group_of(stage).wait_unshard();
+    if (stage > 0) group_of(stage - 1).start_unshard();
+    StageRun& run = runs[stage];
+    if (!run.output.defined()) {
+      const at::AutoGradMode mode(true);
+      run.output = model_.block(params_of(stage), run.input, batch);
+    }
+    run.output.backward(grad);
+    if (stage > 0) grad = run.input.grad();
+    run = {};
+    finish(stage);
+  }
+  if (reducing != nullptr) reducing->wait_reduce();
+}
+
+double ShardedModel::accumulate(const Batch& batch, float scale) {
+  std::vector<StageRun> runs;
+  const at::Tensor x = forward(batch, &runs);
+  const HeadResult head = model_.head(params_of(model_.stages().size() - 1), x, batch, scale, true);
+  backward(batch, runs, head.grad_input);
+  return head.loss_sum;
+}
+
+double ShardedModel::evaluate(const Batch& batch) {
+  const at::NoGradGuard guard;
+  const std::size_t last = model_.stages().size() - 1;
+  const at::Tensor x = forward(batch, nullptr);
+  const double loss = model_.head(params_of(last), x, batch, 1.0f, false).loss_sum;
+  for (auto& group : groups_) group->reshard();
+  return loss;
+}
+
+at::Tensor ShardedModel::logits(const Batch& batch) {
+  const at::NoGradGuard guard;
+  const at::Tensor x = forward(batch, nullptr);
+  at::Tensor out = model_.logits(params_of(model_.stages().size() - 1), x);
+  for (auto& group : groups_) group->reshard();
+  return out;
+}
+
+}  // namespace fx::engine

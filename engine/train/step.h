@@ -1,0 +1,54 @@
+// One training step over sharded parameters. The order of all gathers, computations and reductions is in step.cpp, in one
+// function each for forward and backward.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "engine/models/model.h"
+#include "engine/shard/param_group.h"
+
+namespace fx::engine {
+
+struct StepPolicy {
+  MixedPrecision precision;
+  bool reshard_after_forward = true;      // of blocks; the first group (and a head's own) stays gathered until its backward
+  bool checkpoint_activations = false;    // blocks keep only their input and run again in the backward
+};
+
+// The groups of a model on one rank.
+class ShardedModel {
+ public:
+  ShardedModel(const Model& model, const StepPolicy& policy, Collectives& comm);
+
+  const Model& model() const { return model_; }
+  std::vector<std::unique_ptr<ParamGroup>>& groups() { return groups_; }
+  Collectives& comm() { return comm_; }
+
+  // Forward and backward of one micro-batch: adds scale * gradient of its summed loss to the groups' grad(), reduced over all
+  // ranks; returns this rank's summed loss. Every rank must call it equally often; a batch without valid labels is fine.
+  double accumulate(const Batch& batch, float scale);
+  // Summed loss without gradients.
+  double evaluate(const Batch& batch);
+  // Logits [T, vocab] of one batch, on every rank.
+  at::Tensor logits(const Batch& batch);
+
+ private:
+  struct StageRun {
+    at::Tensor input;   // leaf
+    at::Tensor output;  // root of the stage's local graph; undefined when it is to be computed again
+  };
+  at::Tensor forward(const Batch& batch, std::vector<StageRun>* runs);
+  void backward(const Batch& batch, std::vector<StageRun>& runs, at::Tensor grad);
+  StageParams params_of(std::size_t stage);
+  ParamGroup& group_of(std::size_t stage) { return *groups_[model_.stages()[stage].group]; }
+  bool stays_full(std::size_t stage) const;
+  bool is_first_use(std::size_t stage) const;
+
+  const Model& model_;
+  StepPolicy policy_;
+  Collectives& comm_;
+  std::vector<std::unique_ptr<ParamGroup>> groups_;
+};
+
+}  // namespace fx::engine
