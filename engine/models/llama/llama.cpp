@@ -75,9 +75,9 @@ at::Tensor Llama::block(const StageParams& p, const at::Tensor& x, const Batch& 
   const at::Tensor q = rope(at::linear(h, p[1]), cosine, sine, shape_.heads);
   const at::Tensor k = rope(at::linear(h, p[2]), cosine, sine, shape_.kv_heads);
   const at::Tensor a = document_attention(q, k, at::linear(h, p[3]), batch.starts, shape_.heads, shape_.kv_heads);
-  const at::Tensor middle = x + at::linear(a, p[4]);
+  const at::Tensor middle = x.add(at::linear(a, p[4]));
   const at::Tensor m = rms_norm(middle, p[5], shape_.rms_norm_eps);
-  return middle + at::linear(swiglu(at::linear(m, p[6]), at::linear(m, p[7])), p[8]);
+  return middle.add(at::linear(swiglu(at::linear(m, p[6]), at::linear(m, p[7])), p[8]));
 }
 
 HeadResult Llama::head(const StageParams& p, const at::Tensor& x, const Batch& batch, float scale,

@@ -1,0 +1,28 @@
+// Weights between Hugging Face folders and shards: every rank reads and writes only the rows that it owns.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <vector>
+
+#include "base/result.h"
+#include "engine/files/hf_folder.h"
+#include "engine/shard/param_group.h"
+
+namespace fx::engine {
+
+using Groups = std::vector<std::unique_ptr<ParamGroup>>;
+
+// Fills the groups' master shards. Padding stays zero.
+Result<void> load_weights(const HfFolder& folder, Groups& groups, int rank);
+
+// Collective. Writes the model as an HF folder (weights in the dtype of the source files, config and tokenizer files copied)
+// into a staging folder beside output and puts it in place when all ranks are done. With merge, files of output that are not
+// the model's stay. Every rank gets the error of any of them.
+Result<void> save_model(const HfFolder& source, Groups& groups, Collectives& comm, const std::filesystem::path& output,
+                        bool merge);
+
+// Collective: the same outcome on every rank. An error of one rank becomes an error on all, naming the rank.
+Result<void> agree(Collectives& comm, const std::string& what, const Result<void>& mine);
+
+}  // namespace fx::engine

@@ -1,0 +1,106 @@
+#include <ATen/ATen.h>
+#include <gtest/gtest.h>
+
+#include "engine/kernels/head_loss.h"
+#include "engine/kernels/ops.h"
+
+namespace fx::engine {
+namespace {
+
+// Values and all input gradients of ours against a composition of LibTorch's own operations.
+void expect_same(const std::function<at::Tensor(const std::vector<at::Tensor>&)>& ours,
+                 const std::function<at::Tensor(const std::vector<at::Tensor>&)>& reference, std::vector<at::Tensor> inputs,
+                 double tolerance) {
+  std::vector<at::Tensor> copies;
+  for (auto& input : inputs) {
+    input.set_requires_grad(true);
+    copies.push_back(input.detach().clone().set_requires_grad(true));
+  }
+  const at::Tensor y = ours(inputs), z = reference(copies);
+  EXPECT_TRUE(at::allclose(y, z, tolerance, tolerance)) << (y - z).abs().max().item<double>();
+  const at::Tensor direction = at::randn_like(y);
+  y.backward(direction);
+  z.backward(direction);
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    EXPECT_TRUE(at::allclose(inputs[i].grad(), copies[i].grad(), tolerance, tolerance))
+        << "input " << i << ": " << (inputs[i].grad() - copies[i].grad()).abs().max().item<double>();
+  }
+}
+
+at::Tensor reference_attention(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
+                               const std::vector<std::int64_t>& starts, std::int64_t heads, std::int64_t kv) {
+  const std::int64_t dim = q.size(1) / heads;
+  std::vector<at::Tensor> outs;
+  for (std::size_t d = 0; d + 1 < starts.size(); ++d) {
+    const std::int64_t n = starts[d + 1] - starts[d];
+    const auto part = [&](const at::Tensor& x, std::int64_t h) {
+      return x.narrow(0, starts[d], n).view({n, h, dim}).transpose(0, 1).repeat_interleave(heads / h, 0);
+    };
+    at::Tensor scores = at::matmul(part(q, heads), part(k, kv).transpose(1, 2)) / std::sqrt(static_cast<double>(dim));
+    scores = scores.masked_fill(at::ones({n, n}, at::kBool).triu(1), -1e30);
+    outs.push_back(at::matmul(at::softmax(scores, -1), part(v, kv)).transpose(0, 1).reshape({n, heads * dim}));
+  }
+  return at::cat(outs);
+}
+
+TEST(RmsNorm, EqualsItsDefinition) {
+  at::manual_seed(1);
+  expect_same([](const auto& in) { return rms_norm(in[0], in[1], 1e-5); },
+              [](const auto& in) { return in[0] * at::rsqrt(in[0].pow(2).mean(-1, true) + 1e-5) * in[1]; },
+              {at::randn({70, 48}), at::randn({48})}, 1e-5);
+}
+
+TEST(SwiGlu, EqualsItsDefinition) {
+  at::manual_seed(2);
+  expect_same([](const auto& in) { return swiglu(in[0], in[1]); },
+              [](const auto& in) { return at::silu(in[0]) * in[1]; }, {at::randn({9, 33}) * 4, at::randn({9, 33})}, 1e-5);
+}
+
+TEST(Rope, RotatesHalvesAndItsBackwardRotatesBack) {
+  at::manual_seed(3);
+  const at::Tensor angles = at::randn({11, 4}), cosine = angles.cos(), sine = angles.sin();
+  expect_same([&](const auto& in) { return rope(in[0], cosine, sine, 3); },
+              [&](const auto& in) {
+                const at::Tensor x = in[0].view({11, 3, 8}), a = x.narrow(2, 0, 4), b = x.narrow(2, 4, 4);
+                const at::Tensor c = cosine.unsqueeze(1), s = sine.unsqueeze(1);
+                return at::cat({a * c - b * s, b * c + a * s}, 2).reshape({11, 24});
+              },
+              {at::randn({11, 24})}, 1e-5);
+}
+
+TEST(DocumentAttention, KeepsDocumentsApartAndSharesKeyHeads) {
+  at::manual_seed(4);
+  const std::vector<std::int64_t> starts = {0, 1, 300, 330};  // one of them longer than a block of queries
+  expect_same([&](const auto& in) { return document_attention(in[0], in[1], in[2], starts, 4, 2); },
+              [&](const auto& in) { return reference_attention(in[0], in[1], in[2], starts, 4, 2); },
+              {at::randn({330, 32}), at::randn({330, 16}), at::randn({330, 16})}, 1e-4);
+}
+
+TEST(HeadLoss, EqualsCrossEntropyOverValidLabels) {
+  at::manual_seed(5);
+  const at::Tensor labels = at::randint(0, 50, {600}, at::kLong);
+  labels.narrow(0, 100, 300).fill_(-100);
+  const at::Tensor x = at::randn({600, 16}), norm = at::rand({16}), head = at::randn({50, 16});
+  at::Tensor n1 = norm.clone().set_requires_grad(true), h1 = head.clone().set_requires_grad(true);
+  const HeadResult ours = norm_head_loss(x, n1, 1e-5, h1, labels, 0.25f, true);
+
+  at::Tensor x2 = x.clone().set_requires_grad(true), n2 = norm.clone().set_requires_grad(true),
+             h2 = head.clone().set_requires_grad(true);
+  const at::Tensor logits = at::linear(x2 * at::rsqrt(x2.pow(2).mean(-1, true) + 1e-5) * n2, h2);
+  const at::Tensor loss = at::cross_entropy_loss(logits, labels, {}, at::Reduction::Sum, -100);
+  (loss * 0.25).backward();
+  EXPECT_NEAR(ours.loss_sum, loss.item<double>(), 1e-2);
+  EXPECT_TRUE(at::allclose(ours.grad_input, x2.grad(), 1e-4, 1e-4));
+  EXPECT_TRUE(at::allclose(n1.grad(), n2.grad(), 1e-4, 1e-3));
+  EXPECT_TRUE(at::allclose(h1.grad(), h2.grad(), 1e-4, 1e-4));
+}
+
+TEST(Kernels, ComputeInBf16CloseToFp32) {
+  at::manual_seed(6);
+  const at::Tensor x = at::randn({64, 32}), w = at::rand({32});
+  const at::Tensor y = rms_norm(x.to(at::kBFloat16), w.to(at::kBFloat16), 1e-5).to(at::kFloat);
+  EXPECT_LT((y - rms_norm(x, w, 1e-5)).abs().max().item<double>(), 0.05);
+}
+
+}  // namespace
+}  // namespace fx::engine

@@ -1,0 +1,67 @@
+#include "engine/train/optimizer.h"
+
+#include <ATen/ops/_fused_adamw.h>
+#include <ATen/ops/dot.h>
+#include <ATen/ops/full.h>
+#include <ATen/ops/tensor.h>
+#include <ATen/ops/zeros_like.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace fx::engine {
+
+double learning_rate(const OptimizerSpec& spec, long long step, long long steps) {
+  if (step < spec.warmup_steps) return spec.lr * static_cast<double>(step + 1) / static_cast<double>(spec.warmup_steps);
+  if (spec.schedule == "constant") return spec.lr;
+  const double whole = static_cast<double>(std::max<long long>(1, steps - spec.warmup_steps));
+  const double done = std::min(1.0, static_cast<double>(step - spec.warmup_steps) / whole);
+  if (spec.schedule == "linear") return spec.lr * (1 - done);
+  return spec.lr * 0.5 * (1 + std::cos(3.14159265358979323846 * done));
+}
+
+AdamW::AdamW(const OptimizerSpec& spec, std::vector<std::unique_ptr<ParamGroup>>& groups) : spec_(spec), groups_(groups) {
+  for (const auto& group : groups) states_.push_back({at::zeros_like(group->master()), at::zeros_like(group->master())});
+}
+
+void AdamW::step(double lr) {
+  ++steps_done_;
+  for (std::size_t g = 0; g < groups_.size(); ++g) {
+    ParamGroup& group = *groups_[g];
+    if (!group.grad().defined()) continue;
+    const auto& params = group.layout().params;
+    // Runs of neighbours with the same weight decay are updated in one call; 1-D parameters are not decayed.
+    for (std::size_t first = 0; first < params.size();) {
+      const bool decay = params[first].def.shape.size() > 1;
+      std::size_t last = first;
+      std::int64_t count = 0;
+      while (last < params.size() && (params[last].def.shape.size() > 1) == decay) count += params[last++].padded;
+      const std::int64_t begin = params[first].shard_offset;
+      std::vector<at::Tensor> weight = {group.master().narrow(0, begin, count)}, grad = {group.grad().narrow(0, begin, count)},
+                              m = {states_[g].exp_avg.narrow(0, begin, count)}, v = {states_[g].exp_avg_sq.narrow(0, begin, count)},
+                              none, steps = {at::full({}, static_cast<double>(steps_done_), at::kFloat)};
+      at::_fused_adamw_(weight, grad, m, v, none, steps, lr, spec_.betas[0], spec_.betas[1], decay ? spec_.weight_decay : 0.0,
+                        spec_.eps, false, false);
+      first = last;
+    }
+    group.zero_grad();
+  }
+}
+
+double clip_gradients(std::vector<std::unique_ptr<ParamGroup>>& groups, double max_norm, Collectives& comm) {
+  double local = 0;
+  for (auto& group : groups) {
+    if (group->grad().defined()) local += at::dot(group->grad(), group->grad()).item<double>();
+  }
+  at::Tensor sum = at::tensor({local}, at::kDouble);
+  comm.all_reduce_sum("grad norm", sum);
+  const double norm = std::sqrt(sum.item<double>());
+  if (max_norm > 0 && std::isfinite(norm) && norm > max_norm) {
+    for (auto& group : groups) {
+      if (group->grad().defined()) group->grad().mul_(max_norm / (norm + 1e-6));
+    }
+  }
+  return norm;
+}
+
+}  // namespace fx::engine
