@@ -1,0 +1,211 @@
+#include "engine/train/loop.h"
+
+#include <ATen/ops/empty.h>
+#include <ATen/ops/tensor.h>
+
+#include <cmath>
+#include <filesystem>
+#include <optional>
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "engine/checkpoint/checkpoint.h"
+#include "engine/data/batches.h"
+#include "engine/train/memory.h"
+#include "engine/train/step.h"
+
+namespace fx::engine {
+namespace {
+
+at::ScalarType scalar_type(const std::string& dtype) { return dtype == "bf16" ? at::kBFloat16 : at::kFloat; }
+
+StepPolicy policy_of(const FsdpSpec& fsdp) {
+  StepPolicy policy;
+  policy.precision = {scalar_type(fsdp.param_dtype), scalar_type(fsdp.reduce_dtype)};
+  policy.reshard_after_forward = fsdp.reshard_after_forward.free_after_forward;
+  policy.checkpoint_activations = fsdp.activation_checkpointing == ActivationCheckpointing::kFull;
+  return policy;
+}
+
+at::Tensor to_tensor(const std::vector<std::int64_t>& values) { return at::tensor(values, at::kLong); }
+
+Batch to_batch(const MicroBatch& micro) {
+  return {to_tensor(micro.ids), to_tensor(micro.labels), to_tensor(micro.positions), micro.document_offsets};
+}
+
+// The documents of a run and how they make up steps.
+struct Data {
+  TokenFile file;
+  PackPlan packs;
+  BatchPlan batches;
+  long long steps = 0;
+};
+
+Result<Data> open_data(const RunSpec& spec, int world_size) {
+  auto file = TokenFile::open(spec.data.path);
+  if (!file) return file.error();
+  const auto seed = static_cast<std::uint64_t>(spec.seed);
+  auto packs = pack_documents(*file, {spec.data.max_seq_len, spec.data.packing, seed});
+  if (!packs) return packs.error();
+  BatchPlan batches(static_cast<std::int64_t>(packs->packs.size()),
+                    {world_size, spec.global_batch_size, spec.packs_per_micro_batch(), seed});
+  if (spec.epochs) batches.end_after_epochs(*spec.epochs);
+  const long long steps = spec.steps ? *spec.steps : batches.steps_for_epochs(*spec.epochs);
+  return Data{std::move(*file), std::move(*packs), std::move(batches), steps};
+}
+
+class Run {
+ public:
+  Run(const RunSpec& spec, Collectives& comm, const Reporter& reporter, const HfFolder& folder, const Data& data)
+      : spec_(spec),
+        comm_(comm),
+        reporter_(reporter),
+        folder_(folder),
+        data_(data),
+        model_(make_model(folder.shape())),
+        sharded_(*model_, policy_of(spec.fsdp), comm),
+        optimizer_(spec.optimizer, sharded_.groups()) {}
+
+  Result<void> load() {
+    if (auto loaded = agree(comm_, "loading the model", load_weights(folder_, sharded_.groups(), comm_.rank())); !loaded) {
+      return loaded;
+    }
+    const auto checkpoint = spec_.checkpoint.resume ? newest_checkpoint(checkpoint_root(spec_.output)) : std::nullopt;
+    if (checkpoint) {
+      first_step_ = checkpoint->step;
+      if (auto loaded = load_checkpoint(*checkpoint, sharded_.groups(), optimizer_, comm_); !loaded) return loaded;
+    }
+    reporter_.report(StartEvent{comm_.size(), data_.steps, first_step_, parameter_count(folder_.shape()), comm_.backend(),
+                                spec_.fsdp.param_dtype, spec_.fsdp.reduce_dtype,
+                                static_cast<long long>(data_.packs.packs.size()),
+                                static_cast<long long>(data_.file.info().documents)});
+    return {};
+  }
+
+  Result<void> run(const std::atomic<bool>& stop) {
+    const std::int64_t began = monotonic_millis();
+    bool stopping = false;
+    long long step = first_step_;
+    for (; step < data_.steps && !stopping; ++step) {
+      auto stopped = one_step(step, stop);
+      if (!stopped) return stopped.error();
+      stopping = *stopped;
+      const bool due = spec_.checkpoint.every > 0 && (step + 1) % spec_.checkpoint.every == 0;
+      if (stopping || due) {
+        if (auto saved = checkpoint(step + 1); !saved) return saved;
+      }
+    }
+    if (!stopping) {
+      if (auto saved = save_model(folder_, sharded_.groups(), comm_, spec_.output, true); !saved) return saved;
+    }
+    const double seconds = static_cast<double>(monotonic_millis() - began) / 1000;
+    reporter_.report(FinishEvent{step, stopping ? "stopped" : "succeeded", stopping ? "" : spec_.output, seconds});
+    return {};
+  }
+
+ private:
+  // True when any rank was asked to stop.
+  Result<bool> one_step(long long step, const std::atomic<bool>& stop) {
+    const std::int64_t began = monotonic_millis();
+    comm_.reset_stats();
+    const auto valid = trained_tokens(data_.file, data_.packs, data_.batches.packs_of_step(step));
+    const float scale = 1.0f / static_cast<float>(std::max<std::int64_t>(1, valid));
+    double loss = 0, tokens = 0;
+    std::optional<Error> bad;
+    for (std::int64_t m = 0; m < data_.batches.micro_batches(step); ++m) {
+      auto micro = make_micro_batch(data_.file, data_.packs, data_.batches.packs_of(step, m, comm_.rank()), folder_.shape().vocab);
+      if (!micro) {  // go on with a dummy, so that the others are not left waiting; the step's end tells them
+        bad = micro.error();
+        micro = make_micro_batch(data_.file, data_.packs, {}, folder_.shape().vocab);
+        if (!micro) return micro.error();
+      }
+      if (micro->trained > 0 || micro->ids.size() > 1) tokens += static_cast<double>(micro->ids.size());
+      loss += sharded_.accumulate(to_batch(*micro), scale);
+    }
+    const double failed_rank = bad ? comm_.rank() + 1 : 0;
+    at::Tensor sums = at::tensor({loss, tokens, stop.load() ? 1.0 : 0.0, failed_rank}, at::kDouble);
+    comm_.all_reduce_sum("step result", sums);
+    const double* total = sums.const_data_ptr<double>();
+    if (bad) return *bad;
+    if (total[3] > 0) return unavailable("another rank's batch was unusable", "see the other ranks' logs");
+    const double mean = total[0] / static_cast<double>(std::max<std::int64_t>(1, valid));
+    const double norm = clip_gradients(sharded_.groups(), spec_.optimizer.clip_grad, comm_);
+    if (!std::isfinite(mean) || !std::isfinite(norm)) {
+      return internal_error("step " + std::to_string(step + 1) + ": the " + (std::isfinite(mean) ? "gradient norm" : "loss") +
+                            " is not finite; lower optimizer.lr, or look for bad data in this step's packs");
+    }
+    const double lr = learning_rate(spec_.optimizer, step, data_.steps);
+    optimizer_.step(lr);
+    const double seconds = static_cast<double>(std::max<std::int64_t>(1, monotonic_millis() - began)) / 1000;
+    report_step(step + 1, mean, norm, lr, total[1], seconds);
+    return total[2] > 0;
+  }
+
+  void report_step(long long step, double loss, double norm, double lr, double tokens, double seconds) {
+    const CommStats stats = comm_.stats();
+    at::Tensor peaks = at::empty({comm_.size()}, at::kDouble);
+    at::Tensor mine = at::tensor({static_cast<double>(peak_resident_bytes())}, at::kDouble);
+    comm_.all_gather("peak memory", peaks, mine).wait();
+    const double* values = peaks.const_data_ptr<double>();
+    reporter_.report(StepEvent{step, loss, norm, lr, static_cast<long long>(tokens), tokens / seconds, stats.wait_seconds * 1000,
+                               stats.bytes_sent, std::vector<double>(values, values + comm_.size())});
+  }
+
+  Result<void> checkpoint(long long step) {
+    const std::int64_t began = monotonic_millis();
+    const auto root = checkpoint_root(spec_.output);
+    auto bytes = save_checkpoint(root, step, spec_.checkpoint.keep, sharded_.groups(), optimizer_, comm_);
+    if (!bytes) return bytes.error();
+    reporter_.report(CheckpointEvent{step, newest_checkpoint(root)->folder.string(),
+                                     static_cast<double>(monotonic_millis() - began) / 1000, *bytes});
+    return {};
+  }
+
+  const RunSpec& spec_;
+  Collectives& comm_;
+  const Reporter& reporter_;
+  const HfFolder& folder_;
+  const Data& data_;
+  std::unique_ptr<Model> model_;
+  ShardedModel sharded_;
+  AdamW optimizer_;
+  long long first_step_ = 0;
+};
+
+}  // namespace
+
+Result<void> check_supported(const RunSpec& spec, int world_size) {
+  std::vector<Error> errors;
+  if (spec.ranks != world_size) {
+    errors.push_back(invalid_argument("ranks", "the spec says " + std::to_string(spec.ranks) + " ranks, but WORLD_SIZE is " +
+                                                   std::to_string(world_size), "start as many ranks as the spec says"));
+  }
+  if (spec.data.format != "tokens") {
+    errors.push_back(unsupported("data.format", "the engine reads token files only",
+                                 "make one with engine/data/tokenize.py, or start the run with fsdp-expert launch, which does"));
+  }
+  if (spec.fsdp.replicate > 1) errors.push_back(unsupported("fsdp.replicate", "replicated shards are not built in yet", "use 1"));
+  if (spec.fsdp.reshard_after_forward.group_size > 0) {
+    errors.push_back(unsupported("fsdp.reshard_after_forward", "a group size is not built in yet", "use true or false"));
+  }
+  if (spec.fsdp.cpu_offload) {
+    errors.push_back(unsupported("fsdp.cpu_offload", "this build computes on the CPU: the shards are in host memory already", "use false"));
+  }
+  if (spec.checkpoint.async) errors.push_back(unsupported("checkpoint.async", "checkpoints are written synchronously", "use false"));
+  if (errors.empty()) return {};
+  return combine(std::move(errors));
+}
+
+Result<void> run_training(const RunSpec& spec, Collectives& comm, const Reporter& reporter, const std::atomic<bool>& stop) {
+  auto folder = HfFolder::open(spec.model);
+  Result<void> opened = folder ? Result<void>() : Result<void>(folder.error());
+  if (auto all = agree(comm, "opening the model", opened); !all) return all;
+  auto data = open_data(spec, comm.size());
+  opened = data ? make_folder(spec.output) : Result<void>(data.error());
+  if (auto all = agree(comm, "opening the data", opened); !all) return all;
+  Run run(spec, comm, reporter, *folder, *data);
+  if (auto loaded = run.load(); !loaded) return loaded;
+  return run.run(stop);
+}
+
+}  // namespace fx::engine
