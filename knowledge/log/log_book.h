@@ -30,7 +30,7 @@ struct LogLine {
 struct Hits {
   std::vector<int> lines;  // indices into LogBook::lines
   long count = 0;
-  explicit operator bool() const { return count > 0; }
+  explicit operator bool() const { return !lines.empty(); }
   int first() const { return lines.front(); }
   int last() const { return lines.back(); }
 };
