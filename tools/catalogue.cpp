@@ -3,10 +3,14 @@
 #include <exception>
 #include <nlohmann/json.hpp>
 
+#include "tools/diagnose_failure.h"
+
 namespace fx::tools {
 
 std::vector<Tool> make_catalogue() {
-  return {};
+  return {
+      diagnose_failure_tool(),
+  };
 }
 
 const Tool* find_tool(const std::vector<Tool>& catalogue, std::string_view name) {

@@ -32,24 +32,23 @@ CauseRule nccl_timeout_undetermined();
 CauseRule disk_full();
 
 const std::vector<CauseRule>& cause_rules() {
-  static const std::vector<CauseRule> rules{
-      rendezvous_port_in_use(),
-      rank_to_gpu_mapping(),
-      mesh_world_size_mismatch(),
-      shm_too_small(),
-      gpu_oom_model_load(),
-      gpu_oom_optimizer_step(),
-      gpu_oom_activations(),
-      gpu_oom_logits(),
-      gpu_oom_checkpoint_save(),
-      gpu_oom_fragmentation(),
-      gpu_oom_shared_device(),
-      host_ram_oom_model_load(),
-      host_ram_oom_runtime(),
-      single_rank_exception(),
-      rank_killed(),
-      nccl_timeout_undetermined(),
-      disk_full()};
+  static const std::vector<CauseRule> rules{rendezvous_port_in_use(),
+                                            rank_to_gpu_mapping(),
+                                            mesh_world_size_mismatch(),
+                                            shm_too_small(),
+                                            gpu_oom_model_load(),
+                                            gpu_oom_optimizer_step(),
+                                            gpu_oom_activations(),
+                                            gpu_oom_logits(),
+                                            gpu_oom_checkpoint_save(),
+                                            gpu_oom_fragmentation(),
+                                            gpu_oom_shared_device(),
+                                            host_ram_oom_model_load(),
+                                            host_ram_oom_runtime(),
+                                            single_rank_exception(),
+                                            rank_killed(),
+                                            nccl_timeout_undetermined(),
+                                            disk_full()};
   return rules;
 }
 

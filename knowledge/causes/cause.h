@@ -1,4 +1,5 @@
-// A cause is a value: id, marks to look for, and a predicate that weighs the evidence. Its words are on its page <id>.md.
+// A cause is a value: id, marks to look for, and a predicate that weighs the evidence. Its words are on its page
+// <id>.md.
 #pragma once
 
 #include <functional>
@@ -15,9 +16,9 @@ namespace fx::knowledge {
 // What a predicate found. score 0: this cause does not fit.
 struct Claim {
   double score = 0;
-  std::vector<int> lines;        // indices into the book, most telling first
+  std::vector<int> lines;  // indices into the book, most telling first
   std::optional<int> root_rank;
-  std::string summary;           // one sentence with the log's own figures; empty: the page's first sentence
+  std::string summary;  // one sentence with the log's own figures; empty: the page's first sentence
 
   Claim& show(const Hits& hits, std::size_t limit = 3);
   Claim& show(int line);  // ignores -1

@@ -66,7 +66,8 @@ std::vector<Weighed> weigh(const Scene& scene) {
     Claim found = rule.evaluate(scene, MarkView(scene.book, rule.id));
     if (found.score >= kLeastScore) out.push_back({&rule, std::move(found)});
   }
-  std::stable_sort(out.begin(), out.end(), [](const Weighed& a, const Weighed& b) { return a.claim.score > b.claim.score; });
+  std::stable_sort(out.begin(), out.end(),
+                   [](const Weighed& a, const Weighed& b) { return a.claim.score > b.claim.score; });
   return out;
 }
 
@@ -86,14 +87,17 @@ Diagnosis diagnose(const Scene& scene) {
   if (!scene.scope.applicable) {
     out.verdict = Verdict::kNotApplicable;
     out.reason =
-        "This text does not come from a distributed training job or from a sharded checkpoint. Give the job's own output: every "
+        "This text does not come from a distributed training job or from a sharded checkpoint. Give the job's own "
+        "output: every "
         "rank's stderr, the launcher's summary, and dmesg of the nodes if a process was killed.";
     return out;
   }
   const auto ranked = weigh(scene);
   if (ranked.empty()) {
     out.verdict = Verdict::kNoFailureFound;
-    out.reason = "No line shows a failure; warnings in it need no repair. If the job did stop, give the lines after the last step.";
+    out.reason =
+        "No line shows a failure; warnings in it need no repair. If the job did stop, give the lines after the last "
+        "step.";
     return out;
   }
   out.verdict = Verdict::kFailure;

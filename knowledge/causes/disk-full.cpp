@@ -28,17 +28,17 @@ Claim evaluate(const Scene& s, const MarkView& m) {
 
 CauseRule disk_full() {
   return {"disk-full",
-{{"full",
- "no space left on device|errno 28|enospc|disk quota exceeded|errno 122|edquot"
- "|quota exceeded|not enough free disk space|out of disk space|disk is full"
- "|filesystem is full|insufficient*disk space|storage quota|not enough space on"
- "|insufficientstorage|no space left"},
-{"write",
- "unexpected pos|pytorchstreamwriter failed|inline_container.cc|file write failed"
- "|short write"},
-{"usage", "100% /|100%*/|df -h|lfs quota|quota -|use%*mounted|lfs df"},
-{"save", "saving|checkpoint|partial"}},
-evaluate};
+          {{"full",
+            "no space left on device|errno 28|enospc|disk quota exceeded|errno 122|edquot"
+            "|quota exceeded|not enough free disk space|out of disk space|disk is full"
+            "|filesystem is full|insufficient*disk space|storage quota|not enough space on"
+            "|insufficientstorage|no space left"},
+           {"write",
+            "unexpected pos|pytorchstreamwriter failed|inline_container.cc|file write failed"
+            "|short write"},
+           {"usage", "100% /|100%*/|df -h|lfs quota|quota -|use%*mounted|lfs df"},
+           {"save", "saving|checkpoint|partial"}},
+          evaluate};
 }
 
 }  // namespace fx::knowledge

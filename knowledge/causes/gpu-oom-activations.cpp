@@ -6,7 +6,8 @@ namespace {
 
 Claim evaluate(const Scene& s, const MarkView&) {
   Claim out = claim_gpu_oom(s, OomKind::kActivations);
-  for (const int line : s.book.lines_matching("longest_seq|seq_len|sequence length|max_length|batch size|micro_batch", 2)) {
+  for (const int line :
+       s.book.lines_matching("longest_seq|seq_len|sequence length|max_length|batch size|micro_batch", 2)) {
     if (out.score > 0 && out.lines.size() < 5) out.show(line);
   }
   return out;
@@ -15,9 +16,7 @@ Claim evaluate(const Scene& s, const MarkView&) {
 }  // namespace
 
 CauseRule gpu_oom_activations() {
-  return {"gpu-oom-activations",
-{},
-evaluate};
+  return {"gpu-oom-activations", {}, evaluate};
 }
 
 }  // namespace fx::knowledge

@@ -16,9 +16,7 @@ Claim evaluate(const Scene& s, const MarkView&) {
 }  // namespace
 
 CauseRule gpu_oom_checkpoint_save() {
-  return {"gpu-oom-checkpoint-save",
-{},
-evaluate};
+  return {"gpu-oom-checkpoint-save", {}, evaluate};
 }
 
 }  // namespace fx::knowledge

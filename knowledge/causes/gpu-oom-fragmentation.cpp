@@ -6,7 +6,8 @@ namespace {
 
 Claim evaluate(const Scene& s, const MarkView&) {
   Claim out = claim_gpu_oom(s, OomKind::kFragmentation);
-  for (const int line : s.book.lines_matching("max_reserved|peak_reserved|memory reserved|reserved:*gib|num_alloc_retries|cache flushes", 4)) {
+  for (const int line : s.book.lines_matching(
+           "max_reserved|peak_reserved|memory reserved|reserved:*gib|num_alloc_retries|cache flushes", 4)) {
     if (out.score > 0) out.show(line);
   }
   return out;
@@ -15,9 +16,7 @@ Claim evaluate(const Scene& s, const MarkView&) {
 }  // namespace
 
 CauseRule gpu_oom_fragmentation() {
-  return {"gpu-oom-fragmentation",
-{},
-evaluate};
+  return {"gpu-oom-fragmentation", {}, evaluate};
 }
 
 }  // namespace fx::knowledge

@@ -15,9 +15,7 @@ Claim evaluate(const Scene& s, const MarkView&) {
 }  // namespace
 
 CauseRule gpu_oom_logits() {
-  return {"gpu-oom-logits",
-{},
-evaluate};
+  return {"gpu-oom-logits", {}, evaluate};
 }
 
 }  // namespace fx::knowledge

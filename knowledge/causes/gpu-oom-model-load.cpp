@@ -11,9 +11,7 @@ Claim evaluate(const Scene& s, const MarkView&) {
 }  // namespace
 
 CauseRule gpu_oom_model_load() {
-  return {"gpu-oom-model-load",
-{},
-evaluate};
+  return {"gpu-oom-model-load", {}, evaluate};
 }
 
 }  // namespace fx::knowledge

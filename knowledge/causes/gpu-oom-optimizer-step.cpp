@@ -11,9 +11,7 @@ Claim evaluate(const Scene& s, const MarkView&) {
 }  // namespace
 
 CauseRule gpu_oom_optimizer_step() {
-  return {"gpu-oom-optimizer-step",
-{},
-evaluate};
+  return {"gpu-oom-optimizer-step", {}, evaluate};
 }
 
 }  // namespace fx::knowledge

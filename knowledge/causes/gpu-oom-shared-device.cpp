@@ -23,16 +23,16 @@ Claim evaluate(const Scene& s, const MarkView& m) {
 
 CauseRule gpu_oom_shared_device() {
   return {"gpu-oom-shared-device",
-{{"startup",
- "free memory on device*less than desired|not enough memory*mem_fraction"
- "|no available memory for the cache blocks|mem-fraction-static"
- "|gpu memory utilization*free|error in memory profiling|memory*other processes"
- "|initial free memory|not enough gpu memory|no available memory"},
-{"holder",
- "nvidia-smi*pid|memory reserved|gpu * pid|process * has *memory in use|mib (|zombie"
- "|leftover|colocat|sleep|hybrid engine|wake_up"},
-{"trainer", "workerdict|fsdpworker|trainrayactor|actor|trainer|fsdp"}},
-evaluate};
+          {{"startup",
+            "free memory on device*less than desired|not enough memory*mem_fraction"
+            "|no available memory for the cache blocks|mem-fraction-static"
+            "|gpu memory utilization*free|error in memory profiling|memory*other processes"
+            "|initial free memory|not enough gpu memory|no available memory"},
+           {"holder",
+            "nvidia-smi*pid|memory reserved|gpu * pid|process * has *memory in use|mib (|zombie"
+            "|leftover|colocat|sleep|hybrid engine|wake_up"},
+           {"trainer", "workerdict|fsdpworker|trainrayactor|actor|trainer|fsdp"}},
+          evaluate};
 }
 
 }  // namespace fx::knowledge

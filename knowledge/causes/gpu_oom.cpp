@@ -20,7 +20,9 @@ std::string gib(double bytes) {
 // The out-of-memory line with the most figures, the earliest of equals; warnings only when nothing else is there.
 const GpuOom* choose(const std::vector<GpuOom>& ooms) {
   const GpuOom* best = nullptr;
-  const auto worth = [](const GpuOom& oom) { return (oom.warning ? 0 : 4) + (oom.allocated >= 0) + (oom.capacity >= 0); };
+  const auto worth = [](const GpuOom& oom) {
+    return (oom.warning ? 0 : 4) + (oom.allocated >= 0) + (oom.capacity >= 0);
+  };
   for (const auto& oom : ooms) {
     if (oom.request > 1e15) continue;  // a size nobody asks for: garbage read from an unfinished transfer
     if (best == nullptr || worth(oom) > worth(*best)) best = &oom;
@@ -55,11 +57,13 @@ double setting(const Scene& scene, std::initializer_list<std::string_view> keys)
 // True when the request is batch x sequence x vocabulary x 2 or 4 bytes (or that of one sequence).
 bool is_logits_size(const Scene& scene, double request) {
   const double vocabulary = setting(scene, {"vocab_size", "vocabulary", "vocab"});
-  const double sequence = setting(scene, {"seq_length", "seq_len", "sequence_length", "max_seq_length", "max_seq_len", "max_length",
-                                          "sequence length", "seqlen", "cutoff_len", "block_size", "longest_seq_length"});
+  const double sequence =
+      setting(scene, {"seq_length", "seq_len", "sequence_length", "max_seq_length", "max_seq_len", "max_length",
+                      "sequence length", "seqlen", "cutoff_len", "block_size", "longest_seq_length"});
   if (vocabulary < 1000 || sequence < 16 || request <= 0) return false;
-  const double batch = std::max(1.0, setting(scene, {"local_batch_size", "micro_batch_size", "per_device_train_batch_size",
-                                                     "micro_batch", "local batch size", "batch_size", "mbs"}));
+  const double batch =
+      std::max(1.0, setting(scene, {"local_batch_size", "micro_batch_size", "per_device_train_batch_size",
+                                    "micro_batch", "local batch size", "batch_size", "mbs"}));
   for (const double bytes : {2.0, 4.0}) {
     for (const double rows : {batch, 1.0}) {
       if (std::abs(rows * sequence * vocabulary * bytes - request) < 0.03 * request) return true;
@@ -82,13 +86,23 @@ void by_phase(const Scene& scene, const GpuOom& oom, OomJudgement& out) {
   const bool framed = scene.exception_at(oom.line) != nullptr && !scene.exception_at(oom.line)->frames.empty();
   const double sure = framed ? 0.9 : 0.75;
   switch (phase) {
-    case Phase::kLoad: out.kind = OomKind::kModelLoad, out.score = scene.stepped_before(oom.line) && !framed ? 0.5 : sure; break;
-    case Phase::kOptimizer: out.kind = OomKind::kOptimizer, out.score = sure; break;
-    case Phase::kSave: out.kind = OomKind::kSave, out.score = sure; break;
-    case Phase::kLogits: out.kind = OomKind::kLogits, out.score = sure; break;
+    case Phase::kLoad:
+      out.kind = OomKind::kModelLoad, out.score = scene.stepped_before(oom.line) && !framed ? 0.5 : sure;
+      break;
+    case Phase::kOptimizer:
+      out.kind = OomKind::kOptimizer, out.score = sure;
+      break;
+    case Phase::kSave:
+      out.kind = OomKind::kSave, out.score = sure;
+      break;
+    case Phase::kLogits:
+      out.kind = OomKind::kLogits, out.score = sure;
+      break;
     case Phase::kForward:
     case Phase::kBackward:
-    case Phase::kGenerate: out.kind = OomKind::kActivations, out.score = framed ? 0.85 : 0.65; break;
+    case Phase::kGenerate:
+      out.kind = OomKind::kActivations, out.score = framed ? 0.85 : 0.65;
+      break;
     case Phase::kUnknown:
       out.kind = OomKind::kActivations;
       out.score = scene.steps.empty() ? 0.55 : 0.7;
@@ -100,7 +114,8 @@ void by_phase(const Scene& scene, const GpuOom& oom, OomJudgement& out) {
 void consider_new_optimizer_state(const Scene& scene, const GpuOom& oom, OomJudgement& out) {
   if (out.kind != OomKind::kActivations) return;
   const auto restored = scene.book.lines_matching(
-      "load*optimizer|restor*optimizer|optimizer*restored|optimizer*loaded|resum*optimizer|optimizer state*gib|without optimizer*fits"
+      "load*optimizer|restor*optimizer|optimizer*restored|optimizer*loaded|resum*optimizer|optimizer state*gib|without "
+      "optimizer*fits"
       "|fresh run*fits|step 1*fits|from scratch*fits|with optimizer state|exp_avg");
   for (const int line : restored) {
     if (line >= oom.line) continue;
@@ -149,7 +164,8 @@ OomJudgement judge_gpu_oom(const Scene& scene) {
     out.score = 0.88;
   }
   consider_new_optimizer_state(scene, *oom, out);
-  out.summary = "The GPU ran out of memory (" + std::string(to_string(scene.phase_at(oom->line))) + "): " + figures(*oom) + ".";
+  out.summary =
+      "The GPU ran out of memory (" + std::string(to_string(scene.phase_at(oom->line))) + "): " + figures(*oom) + ".";
   return out;
 }
 

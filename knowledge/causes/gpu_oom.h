@@ -14,7 +14,7 @@ enum class OomKind { kNone, kModelLoad, kOptimizer, kActivations, kLogits, kSave
 struct OomJudgement {
   OomKind kind = OomKind::kNone;
   double score = 0;
-  std::vector<int> lines;        // proof, most telling first
+  std::vector<int> lines;  // proof, most telling first
   std::optional<int> root_rank;
   std::string summary;
 };

@@ -24,9 +24,7 @@ Claim evaluate(const Scene& s, const MarkView& m) {
 }  // namespace
 
 CauseRule host_ram_oom_runtime() {
-  return {"host-ram-oom-runtime",
-{{"cancelled", "cancelled at|due to time limit|preempt|requeue"}},
-evaluate};
+  return {"host-ram-oom-runtime", {{"cancelled", "cancelled at|due to time limit|preempt|requeue"}}, evaluate};
 }
 
 }  // namespace fx::knowledge

@@ -20,13 +20,13 @@ Claim evaluate(const Scene& s, const MarkView& m) {
 
 CauseRule nccl_timeout_undetermined() {
   return {"nccl-timeout-undetermined",
-{{"timeout",
- "watchdog caught collective operation timeout|timed out waiting*ms for"
- "|some nccl operations have failed or timed out|collective*timed out|alltoall*timeout"
- "|unbound_buffer.cc*timed out|wait timeout after|rank*failed to pass monitoredbarrier"
- "|heartbeat monitor timed out|operation timed out|nccl*timeout"},
-{"exception", "remote process exited|ncclremoteerror|processgroupnccl's watchdog got stuck"}},
-evaluate};
+          {{"timeout",
+            "watchdog caught collective operation timeout|timed out waiting*ms for"
+            "|some nccl operations have failed or timed out|collective*timed out|alltoall*timeout"
+            "|unbound_buffer.cc*timed out|wait timeout after|rank*failed to pass monitoredbarrier"
+            "|heartbeat monitor timed out|operation timed out|nccl*timeout"},
+           {"exception", "remote process exited|ncclremoteerror|processgroupnccl's watchdog got stuck"}},
+          evaluate};
 }
 
 }  // namespace fx::knowledge

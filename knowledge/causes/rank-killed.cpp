@@ -27,12 +27,12 @@ Claim evaluate(const Scene& s, const MarkView& m) {
 
 CauseRule rank_killed() {
   return {"rank-killed",
-{{"supervisor", "supervisor: rank*killed by signal|supervisor: rank*(sigkill)"},
-{"victims",
- "connection closed by peer|connection reset by peer|remote process exited|broken pipe"
- "|peer*vanished|\"event\":\"error\"|\"event\": \"error\"|socket*closed"},
-{"cancelled", "cancelled at|due to time limit|preempt|requeue|sighup|closing signal sigint"}},
-evaluate};
+          {{"supervisor", "supervisor: rank*killed by signal|supervisor: rank*(sigkill)"},
+           {"victims",
+            "connection closed by peer|connection reset by peer|remote process exited|broken pipe"
+            "|peer*vanished|\"event\":\"error\"|\"event\": \"error\"|socket*closed"},
+           {"cancelled", "cancelled at|due to time limit|preempt|requeue|sighup|closing signal sigint"}},
+          evaluate};
 }
 
 }  // namespace fx::knowledge

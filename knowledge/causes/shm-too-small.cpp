@@ -20,7 +20,8 @@ Claim evaluate(const Scene& s, const MarkView& m) {
   if (out.score == 0) return out;
   std::vector<int> failed = out.lines;
   for (const int line : m("usage").lines) {
-    if (s.book.at(line).low.find('%') != std::string::npos || s.book.at(line).low.find("shm ") != std::string::npos) out.show(line);
+    if (s.book.at(line).low.find('%') != std::string::npos || s.book.at(line).low.find("shm ") != std::string::npos)
+      out.show(line);
   }
   for (const auto& exception : s.exceptions) {
     if (exception.message.find("shared memory") != std::string::npos) failed.push_back(exception.line);
@@ -32,17 +33,17 @@ Claim evaluate(const Scene& s, const MarkView& m) {
 
 CauseRule shm_too_small() {
   return {"shm-too-small",
-{{"bus",
- "bus error|out of shared memory|insufficient shared memory"
- "|unable to open shared memory object|unable to allocate shared memory"
- "|shared memory*no space"},
-{"segment",
- "shared memory segment|/dev/shm*no space|no space left on device*/dev/shm|/dev/shm/nccl-"
- "|failed to extend /dev/shm|/torch_*no space left|posix_fallocate*shm|shm_open"
- "|error while creating shared memory|call to posix_fallocate failed"},
-{"usage", "/dev/shm|shm _|--shm-size|--ipc"},
-{"full", "no space left on device"}},
-evaluate};
+          {{"bus",
+            "bus error|out of shared memory|insufficient shared memory"
+            "|unable to open shared memory object|unable to allocate shared memory"
+            "|shared memory*no space"},
+           {"segment",
+            "shared memory segment|/dev/shm*no space|no space left on device*/dev/shm|/dev/shm/nccl-"
+            "|failed to extend /dev/shm|/torch_*no space left|posix_fallocate*shm|shm_open"
+            "|error while creating shared memory|call to posix_fallocate failed"},
+           {"usage", "/dev/shm|shm _|--shm-size|--ipc"},
+           {"full", "no space left on device"}},
+          evaluate};
 }
 
 }  // namespace fx::knowledge

@@ -6,9 +6,12 @@ namespace {
 Claim evaluate(const Scene& s, const MarkView& m) {
   // The first exception that is no echo of a vanished peer, no launcher summary and no mere wrapper.
   constexpr const char* kEchoes =
-      "childfailederror|distbackenderror|diststoreerror|distnetworkerror|socket timeout|connection reset by peer|connection closed by peer"
-      "|remote process exited|actordiederror|raytaskerror|rayactorerror|checkpointexception|calledprocesserror|processexitedexception"
-      "|signalexception|rendezvous|broken pipe|missing ranks|keyboardinterrupt|systemexit|processraisedexception|deprecat|worker died"
+      "childfailederror|distbackenderror|diststoreerror|distnetworkerror|socket timeout|connection reset by "
+      "peer|connection closed by peer"
+      "|remote process "
+      "exited|actordiederror|raytaskerror|rayactorerror|checkpointexception|calledprocesserror|processexitedexception"
+      "|signalexception|rendezvous|broken pipe|missing "
+      "ranks|keyboardinterrupt|systemexit|processraisedexception|deprecat|worker died"
       "|engine core initialization|what():|watchdog|timed out|outofmemoryerror|out of memory|unhandled error";
   const ExceptionEvent* found = nullptr;
   for (const auto& exception : s.exceptions) {
@@ -32,7 +35,8 @@ Claim evaluate(const Scene& s, const MarkView& m) {
   out.score = ranks.size() == 1 ? 0.62 : ranks.empty() ? 0.5 : 0.45;
   out.show(found->line);
   for (const auto& exception : s.exceptions) {
-    if (exception.rank == found->rank && out.lines.size() < 4 && !matches_any(kEchoes, s.book.at(exception.line).low)) out.show(exception.line);
+    if (exception.rank == found->rank && out.lines.size() < 4 && !matches_any(kEchoes, s.book.at(exception.line).low))
+      out.show(exception.line);
   }
   out.show(found->frames.empty() ? -1 : found->frames.back());
   return out.root(s.one_rank(alike));
@@ -42,11 +46,11 @@ Claim evaluate(const Scene& s, const MarkView& m) {
 
 CauseRule single_rank_exception() {
   return {"single-rank-exception",
-{{"original", "caught*in dataloader worker|original traceback"},
-{"crash",
- "segmentation fault|(sigsegv)|core dumped|fatal python error|assertion failed"
- "|floating point exception"}},
-evaluate};
+          {{"original", "caught*in dataloader worker|original traceback"},
+           {"crash",
+            "segmentation fault|(sigsegv)|core dumped|fatal python error|assertion failed"
+            "|floating point exception"}},
+          evaluate};
 }
 
 }  // namespace fx::knowledge

@@ -9,14 +9,16 @@ namespace fx::knowledge {
 namespace {
 
 std::string capitals(std::string text) {
-  std::transform(text.begin(), text.end(), text.begin(), [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
+  std::transform(text.begin(), text.end(), text.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
   return text;
 }
 
 // "[Rank 3]", "rank 3", "rank=3", "\"rank\": 3": the rank a line names, else its writer's.
 int named_rank(const LogLine& line) {
   for (const std::string_view key : {"[rank ", " rank ", "rank=", "\"rank\":"}) {
-    if (const auto rank = integer_after(line.low, key); rank && *rank >= 0 && *rank < 1000000) return static_cast<int>(*rank);
+    if (const auto rank = integer_after(line.low, key); rank && *rank >= 0 && *rank < 1000000)
+      return static_cast<int>(*rank);
   }
   return line.rank;
 }
@@ -38,7 +40,8 @@ RunningCollective read_fingerprint(std::string_view low, int line) {
 
 const std::vector<Mark>& collective_marks() {
   static const std::vector<Mark> marks{
-      {"timeout", "watchdog caught collective operation timeout|\"event\"*\"error\"*\"collective\"|collective*timed out after"},
+      {"timeout",
+       "watchdog caught collective operation timeout|\"event\"*\"error\"*\"collective\"|collective*timed out after"},
       {"status", "last enqueued*work|last completed*work|\"last_enqueued\""},
       {"dump_signal", "received a dump signal due to a collective timeout from"},
       {"fingerprint", "is running collective: collectivefingerprint"},
@@ -106,7 +109,8 @@ std::vector<RunningCollective> read_running_collectives(const LogBook& book) {
     RunningCollective row;
     row.line = index;
     row.rank = named_rank(line);
-    row.sequence = integer_after(line.low, "\"collective_seq_id\":").value_or(integer_after(line.low, "'collective_seq_id':").value_or(-1));
+    row.sequence = integer_after(line.low, "\"collective_seq_id\":")
+                       .value_or(integer_after(line.low, "'collective_seq_id':").value_or(-1));
     row.operation = capitals(word_after(line.low, "\"profiling_name\": \""));
     if (row.operation.empty()) row.operation = capitals(word_after(line.low, "\"profiling_name\":\""));
     row.state = word_after(line.low, "\"state\": \"");

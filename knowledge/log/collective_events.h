@@ -1,5 +1,5 @@
-// Reads what ranks say about their collectives: watchdog lines, process group status, fingerprints, recorder dumps, and the
-// JSON error lines of our own engine.
+// Reads what ranks say about their collectives: watchdog lines, process group status, fingerprints, recorder dumps, and
+// the JSON error lines of our own engine.
 #pragma once
 
 #include <vector>

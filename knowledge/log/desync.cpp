@@ -19,9 +19,8 @@ void compare_rows(const std::map<long long, std::vector<Row>>& by_sequence, Desy
     std::map<std::string, std::set<int>> sides;
     for (const auto& row : rows) sides[row.what].insert(row.rank);
     if (sides.size() < 2) continue;
-    const auto largest = std::max_element(sides.begin(), sides.end(), [](const auto& a, const auto& b) {
-      return a.second.size() < b.second.size();
-    });
+    const auto largest = std::max_element(
+        sides.begin(), sides.end(), [](const auto& a, const auto& b) { return a.second.size() < b.second.size(); });
     for (const auto& [what, ranks] : sides) {
       if (what == largest->first) continue;
       if (ranks.size() == largest->second.size()) out.sides_equal = true;
@@ -77,7 +76,8 @@ void find_absent(const std::set<int>& seen, int world, Desync& out) {
   std::set<int> all = seen;
   for (int rank = 0; rank < world && world <= 100000; ++rank) all.insert(rank);
   std::set<int> missing;
-  std::set_difference(all.begin(), all.end(), out.timed_out.begin(), out.timed_out.end(), std::inserter(missing, missing.end()));
+  std::set_difference(all.begin(), all.end(), out.timed_out.begin(), out.timed_out.end(),
+                      std::inserter(missing, missing.end()));
   // Only telling when nearly all the others spoke.
   if (out.timed_out.size() >= 2 && missing.size() * 3 <= all.size()) out.absent = std::move(missing);
   if (out.timed_out.size() == 1 && missing.size() == 1 && all.size() == 2) out.absent = std::move(missing);
@@ -101,8 +101,9 @@ Desync find_desync(const std::vector<CollectiveTimeout>& timeouts, const std::ve
     if (row.rank < 0) continue;
     out.timed_out.insert(row.rank);
     if (row.sequence < 0) continue;
-    by_sequence[row.sequence].push_back({row.line, row.rank, row.operation + "/" + std::to_string(row.elements_in) + "/" +
-                                                                 std::to_string(row.elements_out)});
+    by_sequence[row.sequence].push_back(
+        {row.line, row.rank,
+         row.operation + "/" + std::to_string(row.elements_in) + "/" + std::to_string(row.elements_out)});
   }
   for (const auto& row : running) {
     if (row.sequence < 0 || row.rank < 0) continue;

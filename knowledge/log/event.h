@@ -1,4 +1,5 @@
-// The events of a run, as its logs tell them. line is an index into LogBook::lines; rank -1 means that the log does not say.
+// The events of a run, as its logs tell them. line is an index into LogBook::lines; rank -1 means that the log does not
+// say.
 #pragma once
 
 #include <string>
@@ -32,8 +33,8 @@ struct ProcessExit {
   int rank = -1;
   int local_rank = -1;
   long long pid = -1;
-  int code = 0;    // exit code, when it left by itself
-  int signal = 0;  // signal that ended it
+  int code = 0;               // exit code, when it left by itself
+  int signal = 0;             // signal that ended it
   bool claimed_root = false;  // the launcher calls it the root cause
 };
 
@@ -45,18 +46,18 @@ struct GpuOom {
   double request = -1;
   double capacity = -1;
   double free = -1;
-  double allocated = -1;          // by this process's PyTorch
-  double reserved_unused = -1;    // reserved by PyTorch but unallocated
-  double process = -1;            // whole use of this process
-  bool warning = false;           // caught, only reported
+  double allocated = -1;        // by this process's PyTorch
+  double reserved_unused = -1;  // reserved by PyTorch but unallocated
+  double process = -1;          // whole use of this process
+  bool warning = false;         // caught, only reported
 };
 
 // An exception's own line and the frames above it.
 struct ExceptionEvent {
   int line = 0;
   int rank = -1;
-  std::string type;     // as printed, module path included
-  std::string message;  // lower case, at most 400 bytes
+  std::string type;         // as printed, module path included
+  std::string message;      // lower case, at most 400 bytes
   std::vector<int> frames;  // lines of its traceback, outermost first (frames and their code lines)
 };
 

@@ -24,7 +24,8 @@ std::string_view exception_name(std::string_view body) {
   const auto last = name.substr(name.rfind('.') == std::string_view::npos ? 0 : name.rfind('.') + 1);
   if (last == "error" && name.size() > last.size()) return name;  // cv2.error
   if (name == "Error" || name == "ERROR" || name == "Exception") return name == "Exception" ? name : std::string_view{};
-  for (const std::string_view ending : {"Error", "Exception", "Interrupt", "SystemExit", "StopIteration", "KilledError", "Timeout"}) {
+  for (const std::string_view ending :
+       {"Error", "Exception", "Interrupt", "SystemExit", "StopIteration", "KilledError", "Timeout"}) {
     if (last.size() >= ending.size() && last.substr(last.size() - ending.size()) == ending) return name;
   }
   return {};
@@ -80,8 +81,8 @@ std::vector<ExceptionEvent> read_exceptions(const LogBook& book) {
       event.frames = std::move(frames);
       frames = {};
       out.push_back(std::move(event));
-    } else if (!frames.empty() && !body.empty() && body.front() == ' ' && frames.size() < 120) {
-      frames.push_back(index);  // the code line of the frame above
+    } else if (frames.size() < 120 && (body.substr(0, 4) == "    " || (!frames.empty() && body.substr(0, 1) == " "))) {
+      frames.push_back(index);  // the code line of a frame, whose own line may be cut off
     }
   }
   return out;

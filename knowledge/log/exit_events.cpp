@@ -9,17 +9,17 @@ namespace fx::knowledge {
 namespace {
 
 constexpr std::array<std::pair<std::string_view, int>, 12> kSignals{{{"sighup", 1},
-                                                                      {"sigint", 2},
-                                                                      {"sigquit", 3},
-                                                                      {"sigill", 4},
-                                                                      {"sigabrt", 6},
-                                                                      {"sigbus", 7},
-                                                                      {"sigfpe", 8},
-                                                                      {"sigkill", 9},
-                                                                      {"sigusr1", 10},
-                                                                      {"sigsegv", 11},
-                                                                      {"sigusr2", 12},
-                                                                      {"sigterm", 15}}};
+                                                                     {"sigint", 2},
+                                                                     {"sigquit", 3},
+                                                                     {"sigill", 4},
+                                                                     {"sigabrt", 6},
+                                                                     {"sigbus", 7},
+                                                                     {"sigfpe", 8},
+                                                                     {"sigkill", 9},
+                                                                     {"sigusr1", 10},
+                                                                     {"sigsegv", 11},
+                                                                     {"sigusr2", 12},
+                                                                     {"sigterm", 15}}};
 
 // "signal 9", "SIGKILL", "exitcode: -9", "exit code 137": the signal a line names, 0 when none.
 int signal_in(std::string_view low) {
@@ -27,7 +27,8 @@ int signal_in(std::string_view low) {
     if (low.find(name) != std::string_view::npos) return number;
   }
   for (const std::string_view key : {"signal ", "signal: "}) {
-    if (const auto number = integer_after(low, key); number && *number > 0 && *number < 65) return static_cast<int>(*number);
+    if (const auto number = integer_after(low, key); number && *number > 0 && *number < 65)
+      return static_cast<int>(*number);
   }
   return 0;
 }
@@ -74,10 +75,12 @@ void read_summary_rows(const LogBook& book, std::vector<ProcessExit>& out) {
 const std::vector<Mark>& exit_marks() {
   static const std::vector<Mark> marks{
       {"summary", "rank      :*(local_rank:|exitcode  :*(pid:|root cause (first observed failure)"},
-      {"exit", "failed (exitcode:*local_rank:|exited with exit code|exit code*rank|rank*exit code|killed by signal|rank*killed"
-               "|terminated with signal|terminated with exit code|task*exited with|returned non-zero exit status|process*died*signal"
-               "|died with <signals|child process*terminated with code|exits with return code|exit_code=|task*: killed"
-               "|task*out of memory|task*segmentation fault"},
+      {"exit",
+       "failed (exitcode:*local_rank:|exited with exit code|exit code*rank|rank*exit code|killed by signal|rank*killed"
+       "|terminated with signal|terminated with exit code|task*exited with|returned non-zero exit "
+       "status|process*died*signal"
+       "|died with <signals|child process*terminated with code|exits with return code|exit_code=|task*: killed"
+       "|task*out of memory|task*segmentation fault"},
       {"closing", "closing signal"},
   };
   return marks;
@@ -97,7 +100,8 @@ std::vector<ProcessExit> read_exits(const LogBook& book) {
     if (exit.rank < 0 && exit.local_rank < 0) exit.rank = line.rank;
     exit.pid = integer_after(low, "pid:").value_or(integer_after(low, "pid ").value_or(-1));
     bool coded = false;
-    for (const std::string_view key : {"exitcode:", "exit code:", "exit code", "exit status", "exit_code=", "return code", "with code"}) {
+    for (const std::string_view key :
+         {"exitcode:", "exit code:", "exit code", "exit status", "exit_code=", "return code", "with code"}) {
       if (const auto code = integer_after(low, key); code && !coded) set_status(exit, *code), coded = true;
     }
     if (exit.signal == 0 && exit.code == 0) exit.signal = signal_in(low);

@@ -1,4 +1,5 @@
-// Reads how processes ended: torchrun, accelerate, DeepSpeed, Slurm, multiprocessing, Lightning, Ray, and our supervisor.
+// Reads how processes ended: torchrun, accelerate, DeepSpeed, Slurm, multiprocessing, Lightning, Ray, and our
+// supervisor.
 #pragma once
 
 #include <vector>

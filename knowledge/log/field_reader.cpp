@@ -80,7 +80,8 @@ std::string word_after(std::string_view text, std::string_view key) {
   const std::size_t at = behind(text, key);
   if (at == std::string_view::npos) return {};
   std::size_t end = at;
-  while (end < text.size() && (letter(text[end]) || digit(text[end]) || std::string_view("_.-/:").find(text[end]) != std::string_view::npos)) {
+  while (end < text.size() && (letter(text[end]) || digit(text[end]) ||
+                               std::string_view("_.-/:").find(text[end]) != std::string_view::npos)) {
     ++end;
   }
   return std::string(text.substr(at, end - at));
@@ -119,8 +120,8 @@ std::vector<long long> integers_in(std::string_view text) {
     long long value = 0;
     std::size_t digits = 0;
     const auto grouped = [&] {
-      return text[at] == ',' && at + 3 < text.size() && digit(text[at + 1]) && digit(text[at + 2]) && digit(text[at + 3]) &&
-             (at + 4 >= text.size() || !digit(text[at + 4])) && digits > 0 && digits <= 15;
+      return text[at] == ',' && at + 3 < text.size() && digit(text[at + 1]) && digit(text[at + 2]) &&
+             digit(text[at + 3]) && (at + 4 >= text.size() || !digit(text[at + 4])) && digits > 0 && digits <= 15;
     };
     for (; at < text.size() && (digit(text[at]) || grouped()); ++at) {
       if (text[at] == ',') continue;

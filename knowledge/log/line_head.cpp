@@ -30,7 +30,8 @@ long long number_at(std::string_view text, std::size_t& pos) {
 long long rank_word(std::string_view text, bool whole) {
   if (!starts_with_ignoring_case(text, "rank")) return -1;
   std::size_t pos = 4;
-  while (pos < text.size() && pos < 7 && (text[pos] == ' ' || text[pos] == ':' || text[pos] == '=' || text[pos] == '_')) {
+  while (pos < text.size() && pos < 7 &&
+         (text[pos] == ' ' || text[pos] == ':' || text[pos] == '=' || text[pos] == '_')) {
     ++pos;
   }
   const long long value = number_at(text, pos);
@@ -48,8 +49,8 @@ class HeadReader {
       if (pos_ >= line_.size()) break;
       const std::size_t before = pos_;
       const char c = line_[pos_];
-      const bool known = c == '['   ? bracket()
-                         : c == '(' ? actor()
+      const bool known = c == '['    ? bracket()
+                         : c == '('  ? actor()
                          : part == 0 ? (slurm_label() || nccl() || container() || glog() || time())
                                      : (nccl() || glog() || time() || plain_rank());
       if (pos_ == before) break;
@@ -79,7 +80,8 @@ class HeadReader {
 
   bool bracket_content(std::string_view inside) {
     if (const auto rank = rank_word(inside, true); rank >= 0) return head_.rank = static_cast<int>(rank), true;
-    if (const auto at = inside.find(" Rank "); at != std::string_view::npos && starts_with_ignoring_case(inside, "pg ")) {
+    if (const auto at = inside.find(" Rank ");
+        at != std::string_view::npos && starts_with_ignoring_case(inside, "pg ")) {
       if (const auto rank = rank_word(inside.substr(at + 1), false); rank >= 0) {
         return head_.rank = static_cast<int>(rank), true;
       }
@@ -122,13 +124,15 @@ class HeadReader {
     if (close == std::string_view::npos || close - pos_ > 120) return false;
     const std::string_view inside = line_.substr(pos_ + 1, close - pos_ - 1);
     const auto pid = inside.find("pid=");
-    if (pid == std::string_view::npos && inside.substr(0, 6) != "raylet" && inside.substr(0, 9) != "autoscale") return false;
+    if (pid == std::string_view::npos && inside.substr(0, 6) != "raylet" && inside.substr(0, 9) != "autoscale")
+      return false;
     head_.actor = std::string(inside.substr(0, inside.find_first_of(" ,")));
     if (pid != std::string_view::npos) {
       std::size_t at = pid + 4;
       head_.pid = number_at(inside, at);
     }
-    if (const auto ip = inside.find("ip="); ip != std::string_view::npos) head_.host = std::string(inside.substr(ip + 3));
+    if (const auto ip = inside.find("ip="); ip != std::string_view::npos)
+      head_.host = std::string(inside.substr(ip + 3));
     pos_ = close + 1;
     return true;
   }
@@ -170,7 +174,8 @@ class HeadReader {
     if (!numbered || at == pos_ || at >= line_.size() || line_[at] != ' ') return false;
     const std::size_t end = at;
     while (at < line_.size() && line_[at] == ' ') ++at;
-    if (line_.substr(at, 2) != "| " || line_.substr(pos_, end - pos_).find_first_of("-_") == std::string_view::npos) return false;
+    if (line_.substr(at, 2) != "| " || line_.substr(pos_, end - pos_).find_first_of("-_") == std::string_view::npos)
+      return false;
     head_.actor = std::string(line_.substr(pos_, end - pos_));
     pos_ = at + 1;
     return true;
@@ -205,7 +210,8 @@ class HeadReader {
     std::size_t at = pos_ + 4;
     while (at < line_.size() && !digit(line_[at])) ++at;
     while (at < line_.size() && digit(line_[at])) ++at;
-    if (at >= line_.size() || (line_[at] != ':' && line_.substr(at, 2) != " |" && line_.substr(at, 2) != " -")) return false;
+    if (at >= line_.size() || (line_[at] != ':' && line_.substr(at, 2) != " |" && line_.substr(at, 2) != " -"))
+      return false;
     head_.rank = static_cast<int>(rank);
     pos_ = at + (line_[at] == ':' ? 1 : 2);
     return true;

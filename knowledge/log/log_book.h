@@ -1,4 +1,5 @@
-// What is kept of the logs: the lines that matter, with their heads and marks. Plain data plus queries; built by LogReader.
+// What is kept of the logs: the lines that matter, with their heads and marks. Plain data plus queries; built by
+// LogReader.
 #pragma once
 
 #include <cstddef>
@@ -14,8 +15,8 @@
 namespace fx::knowledge {
 
 struct LogLine {
-  int log = 0;     // index into LogBook::logs
-  int number = 0;  // 1-based
+  int log = 0;       // index into LogBook::logs
+  int number = 0;    // 1-based
   std::string text;  // ANSI colours removed, at most kMaxLineBytes
   std::string low;   // the same in lower case
   LineHead head;

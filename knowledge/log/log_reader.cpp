@@ -26,7 +26,8 @@ void strip_controls(std::string_view in, std::string& out) {
 }
 
 bool has_controls(std::string_view line) {
-  return std::any_of(line.begin(), line.end(), [](char c) { return static_cast<unsigned char>(c) < 0x20 && c != '\t'; });
+  return std::any_of(line.begin(), line.end(),
+                     [](char c) { return static_cast<unsigned char>(c) < 0x20 && c != '\t'; });
 }
 
 // "rank_3.log", "logs/rank3/stderr.log": the number behind "rank", -1 if there is none.
@@ -121,8 +122,9 @@ void LogReader::take_segment(std::string_view segment) {
   }
   found_.clear();
   table_.find(segment, {}, found_);
-  const bool marked = std::any_of(found_.begin(), found_.end(),
-                                  [&](std::uint32_t mark) { return book_.hits[mark].lines.size() < limits_.hits_per_mark; });
+  const bool marked = std::any_of(found_.begin(), found_.end(), [&](std::uint32_t mark) {
+    return book_.hits[mark].lines.size() < limits_.hits_per_mark;
+  });
   const bool kept = wanted(segment, marked);
   if (kept) keep(segment);
   for (const auto mark : found_) {
@@ -147,7 +149,8 @@ void LogReader::keep(std::string_view segment) {
       line.rank = known->second;
     }
   }
-  writer += "/" + std::to_string(line.rank) + "/" + std::to_string(line.head.local_rank) + "/" + std::to_string(line.log);
+  writer +=
+      "/" + std::to_string(line.rank) + "/" + std::to_string(line.head.local_rank) + "/" + std::to_string(line.log);
   line.stream = streams_.emplace(std::move(writer), static_cast<int>(streams_.size())).first->second;
   kept_bytes_ += 2 * segment.size() + sizeof(LogLine);
   book_.lines.push_back(std::move(line));

@@ -1,4 +1,5 @@
-// Reads logs as a stream of chunks and keeps what matters: linear time, memory bounded by the limits, whatever the input.
+// Reads logs as a stream of chunks and keeps what matters: linear time, memory bounded by the limits, whatever the
+// input.
 #pragma once
 
 #include <cstddef>
@@ -12,10 +13,10 @@
 namespace fx::knowledge {
 
 struct LogLimits {
-  std::size_t whole_lines = 3000;       // so many lines of a log are kept whatever they say
-  std::size_t kept_lines = 40000;       // in all
+  std::size_t whole_lines = 3000;  // so many lines of a log are kept whatever they say
+  std::size_t kept_lines = 40000;  // in all
   std::size_t kept_bytes = std::size_t{12} << 20;
-  std::size_t line_bytes = 4096;        // longer lines are cut
+  std::size_t line_bytes = 4096;  // longer lines are cut
   std::size_t hits_per_mark = 6000;
 };
 
@@ -38,11 +39,11 @@ class LogReader {
   const MarkTable& table_;
   LogLimits limits_;
   LogBook book_;
-  std::string pending_;   // an unfinished line
+  std::string pending_;  // an unfinished line
   std::string cleaned_;
   int number_ = 0;
   int log_rank_ = -1;
-  int follow_ = 0;        // so many more lines are kept because of the one before
+  int follow_ = 0;  // so many more lines are kept because of the one before
   std::size_t kept_bytes_ = 0;
   std::vector<std::uint32_t> found_;
   std::unordered_map<std::string, int> streams_;

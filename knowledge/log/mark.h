@@ -1,5 +1,5 @@
-// A mark: a named shape of a log line that a cause or an event reader looks for. All marks of the program are searched in one
-// pass; only lines that carry a mark (or stand close to a failure) are kept.
+// A mark: a named shape of a log line that a cause or an event reader looks for. All marks of the program are searched
+// in one pass; only lines that carry a mark (or stand close to a failure) are kept.
 #pragma once
 
 #include <cstdint>
@@ -11,8 +11,8 @@
 
 namespace fx::knowledge {
 
-// Pattern: alternatives separated by '|', each a row of pieces separated by '*' that must follow each other in the line.
-// Lower case; blanks at the ends of an alternative do not count, '_' at an end stands for a blank there.
+// Pattern: alternatives separated by '|', each a row of pieces separated by '*' that must follow each other in the
+// line. Lower case; blanks at the ends of an alternative do not count, '_' at an end stands for a blank there.
 struct Mark {
   const char* name;
   const char* pattern;

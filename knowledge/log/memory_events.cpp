@@ -16,7 +16,8 @@ double size_before(std::string_view low, std::string_view phrase) {
   const auto at = low.find(phrase);
   if (at == std::string_view::npos) return -1;
   const auto start = low.find_last_of(";(.,", at > 12 ? at - 12 : 0);
-  const auto sizes = sizes_in(low.substr(start == std::string_view::npos ? 0 : start, at - (start == std::string_view::npos ? 0 : start)));
+  const auto sizes = sizes_in(
+      low.substr(start == std::string_view::npos ? 0 : start, at - (start == std::string_view::npos ? 0 : start)));
   return sizes.empty() ? -1 : sizes.back();
 }
 
@@ -37,7 +38,8 @@ GpuOom read_oom(const LogLine& line, int index) {
   oom.process = or_none(size_after(low, "this process has"));
   if (const auto at = low.find("is reserved by pytorch but unallocated"); at != std::string_view::npos) {
     oom.reserved_unused = size_before(low, " is reserved by pytorch but unallocated");
-  } else if (const double reserved = size_before(low, " reserved in total by pytorch"); reserved > 0 && oom.allocated > 0) {
+  } else if (const double reserved = size_before(low, " reserved in total by pytorch");
+             reserved > 0 && oom.allocated > 0) {
     oom.reserved_unused = std::max(0.0, reserved - oom.allocated);
   }
   oom.warning = low.find("warning") != std::string_view::npos;
@@ -51,8 +53,9 @@ GpuOom read_oom(const LogLine& line, int index) {
 
 const std::vector<Mark>& memory_marks() {
   static const std::vector<Mark> marks{
-      {"gpu_oom", "cuda out of memory|hip out of memory|cuda error: out of memory|cuda failure 2 'out of memory'|xpu out of memory"
-                  "|npu out of memory|cudaerrormemoryallocation|cuda_error_out_of_memory|tried to allocate*gpu"},
+      {"gpu_oom",
+       "cuda out of memory|hip out of memory|cuda error: out of memory|cuda failure 2 'out of memory'|xpu out of memory"
+       "|npu out of memory|cudaerrormemoryallocation|cuda_error_out_of_memory|tried to allocate*gpu"},
   };
   return marks;
 }

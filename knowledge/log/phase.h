@@ -1,4 +1,5 @@
-// Where in a training step or around it a line stands, from the frames of its traceback and from what was announced before.
+// Where in a training step or around it a line stands, from the frames of its traceback and from what was announced
+// before.
 #pragma once
 
 #include <string_view>

@@ -25,11 +25,12 @@ int find_world(const LogBook& book) {
   };
   for (const int index : book.find("core", "world").lines) {
     const std::string low = replace_all(book.at(index).low, "\"", "");
-    for (const std::string_view key : {"world_size=", "world_size =", "world_size:", "world_size(", "world size:", "world size ", "nranks "}) {
+    for (const std::string_view key :
+         {"world_size=", "world_size =", "world_size:", "world_size(", "world size:", "world size ", "nranks "}) {
       take(world, integer_after(low, key));
     }
-    for (const std::string_view key : {"nproc_per_node=", "nproc_per_node ", "nproc-per-node=", "nproc-per-node ", "--num_processes ",
-                                       "--num_processes=", "ngpu="}) {
+    for (const std::string_view key : {"nproc_per_node=", "nproc_per_node ", "nproc-per-node=", "nproc-per-node ",
+                                       "--num_processes ", "--num_processes=", "ngpu="}) {
       take(per_node, integer_after(low, key));
     }
     for (const std::string_view key : {"nnodes=", "nnodes ", "nnodes:"}) take(nodes, integer_after(low, key));
@@ -42,7 +43,8 @@ int find_world(const LogBook& book) {
 
 std::vector<Mark> core_marks() {
   std::vector<Mark> out;
-  for (const auto* group : {&collective_marks(), &exit_marks(), &memory_marks(), &exception_marks(), &progress_marks(), &scope_marks(), &world_marks()}) {
+  for (const auto* group : {&collective_marks(), &exit_marks(), &memory_marks(), &exception_marks(), &progress_marks(),
+                            &scope_marks(), &world_marks()}) {
     out.insert(out.end(), group->begin(), group->end());
   }
   out.push_back({"shell", "$ "});
@@ -82,7 +84,8 @@ std::string Scene::setting(const std::string& key) const {
 }
 
 const ExceptionEvent* Scene::exception_at(int line) const {
-  const auto it = std::find_if(exceptions.begin(), exceptions.end(), [&](const auto& event) { return event.line == line; });
+  const auto it =
+      std::find_if(exceptions.begin(), exceptions.end(), [&](const auto& event) { return event.line == line; });
   return it == exceptions.end() ? nullptr : &*it;
 }
 

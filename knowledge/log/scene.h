@@ -38,14 +38,17 @@ struct Scene {
   std::string setting(const std::string& key) const;  // "" when not set
   // The exception whose own line this is, nullptr if none.
   const ExceptionEvent* exception_at(int line) const;
-  // Phase of an exception: its frames, else the last announcement above it (by the same rank or by nobody in particular).
+  // Phase of an exception: its frames, else the last announcement above it (by the same rank or by nobody in
+  // particular).
   Phase phase_at(int line) const;
   // The line that decided phase_at, -1 if none.
   int phase_line(int line) const;
   bool stepped_before(int line) const;
-  // The rank of a process that left with an error of its own (not aborted or closed by others): the one such rank, else -1.
+  // The rank of a process that left with an error of its own (not aborted or closed by others): the one such rank, else
+  // -1.
   int failed_by_itself() const;
-  // The rank a set of lines speaks for: exactly one, else nullopt. Lines without a rank are helped by failed_by_itself().
+  // The rank a set of lines speaks for: exactly one, else nullopt. Lines without a rank are helped by
+  // failed_by_itself().
   std::optional<int> one_rank(const std::vector<int>& lines) const;
   int first_timeout() const { return timeouts.empty() ? -1 : timeouts.front().line; }
 };

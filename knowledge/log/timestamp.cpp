@@ -68,7 +68,7 @@ double days(int year, int month, int day) {
 
 int month_of(std::string_view text) {
   constexpr std::array<std::string_view, 12> kMonths{"Jan", "Feb", "Mar", "Apr", "May", "Jun",
-                                                      "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
+                                                     "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
   for (std::size_t i = 0; i < kMonths.size(); ++i) {
     if (text.substr(0, 3) == kMonths[i]) return static_cast<int>(i) + 1;
   }
@@ -92,9 +92,11 @@ std::optional<Timestamp> read_timestamp(std::string_view text) {
     return done(days(a, b, c));
   }
   cursor.back_to(0);
-  if (cursor.number(2, b) && cursor.number(2, c) && cursor.one_of(" ") && cursor.clock(clock)) return done(days(0, b, c));
+  if (cursor.number(2, b) && cursor.number(2, c) && cursor.one_of(" ") && cursor.clock(clock))
+    return done(days(0, b, c));
   cursor.back_to(0);
-  if (cursor.number(1, b) && cursor.number(2, c) && cursor.one_of(" ") && cursor.clock(clock)) return done(days(0, b, c));
+  if (cursor.number(1, b) && cursor.number(2, c) && cursor.one_of(" ") && cursor.clock(clock))
+    return done(days(0, b, c));
   cursor.back_to(0);
   if (cursor.number(2, b) && cursor.one_of("-") && cursor.number(2, c) && cursor.one_of(" ") && cursor.clock(clock)) {
     return done(days(0, b, c));

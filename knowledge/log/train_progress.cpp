@@ -17,7 +17,8 @@ std::optional<double> loss_in(std::string_view low) {
     const auto value = rest.find_first_of(":=| ");
     if (value == std::string_view::npos) continue;
     rest.remove_prefix(value);
-    while (!rest.empty() && (rest.front() == ':' || rest.front() == '=' || rest.front() == '|' || rest.front() == ' ' || rest.front() == '\'')) {
+    while (!rest.empty() && (rest.front() == ':' || rest.front() == '=' || rest.front() == '|' || rest.front() == ' ' ||
+                             rest.front() == '\'')) {
       rest.remove_prefix(1);
     }
     if (rest.substr(0, 3) == "nan") return std::nan("");
@@ -28,7 +29,8 @@ std::optional<double> loss_in(std::string_view low) {
 }
 
 std::optional<long long> step_in(std::string_view low) {
-  for (const std::string_view key : {"\"step\":", "step=", "step:", "step ", "iter ", "iteration ", "global_step:", "batch "}) {
+  for (const std::string_view key :
+       {"\"step\":", "step=", "step:", "step ", "iter ", "iteration ", "global_step:", "batch "}) {
     if (const auto number = integer_after(low, key); number && *number >= 0) return number;
   }
   return std::nullopt;
