@@ -23,8 +23,4 @@ tools::ToolContext& Services::context() {
   return parts_->context;
 }
 
-Result<void> Services::ready() {
-  return {};
-}
-
 }  // namespace fx::server

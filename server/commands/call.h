@@ -8,8 +8,7 @@
 
 namespace fx::server {
 
-// Both print an error on standard error and return its exit code: one JSON line for scripts, one sentence for people.
-int report_json(const Error& error);
+// Prints an error as one JSON line on standard error and returns its exit code.
 int report(const Error& error);
 
 // Reads the arguments from file ("" or "-": standard input), prints the result. Returns the exit code.

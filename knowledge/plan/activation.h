@@ -1,0 +1,27 @@
+// Bytes that forward keeps for backward, from the list of tensors that autograd saves.
+#pragma once
+
+#include "knowledge/plan/setting.h"
+
+namespace fx::knowledge::plan {
+
+// Bytes per token of one layer on one rank (tp divided where sequence parallelism divides).
+struct LayerActivations {
+  double saved = 0;      // without checkpointing, in the compute dtype
+  double input = 0;      // the block's input: what full checkpointing keeps
+  double selective = 0;  // what operator-level selective checkpointing keeps
+  double work = 0;       // a recomputed layer at its fullest point in backward: saved + gradients in flight
+  double traffic = 0;    // bytes moved by work that is not a matrix product, forward only
+};
+LayerActivations layer_activations(const ModelShape& shape, const Setting& setting);
+
+// Bytes per token that all layers of a rank keep, and the transient part.
+struct KeptActivations {
+  double kept = 0, work = 0;
+};
+KeptActivations kept_activations(const RankModel& model, const LayerActivations& layer, const Setting& setting);
+
+// Bytes per token and vocabulary entry at the loss.
+double logits_bytes(Loss loss);
+
+}  // namespace fx::knowledge::plan

@@ -1,0 +1,84 @@
+#include "knowledge/plan/comm_time.h"
+
+#include <algorithm>
+
+namespace fx::knowledge::plan {
+namespace {
+
+// Start-up of one collective, growing with the ring's hops inside a node and between nodes.
+constexpr double kLatency = 20e-6, kHop = 1e-6;
+// Share of the network figure that large collectives reach.
+constexpr double kNetworkShare = 0.8;
+
+struct Fabric {
+  double link, network, nodes, per_node;  // bytes per second
+};
+
+// Seconds for a rank to take in `bytes` spread over `ranks` ranks (all-gather), or to reduce them (reduce-scatter).
+double collective(double bytes, double ranks, const Fabric& f, double calls) {
+  if (ranks <= 1 || bytes <= 0) return 0;
+  const double nodes = std::min(f.nodes, std::max(1.0, ranks / f.per_node));
+  const double inside = bytes * (ranks - 1) / ranks / f.link;
+  // One copy crosses into each node; its GPUs share it over their links.
+  const double between = nodes > 1 ? bytes * (nodes - 1) / nodes / f.network : 0;
+  return std::max(inside, between) + calls * (kLatency + kHop * ranks);
+}
+
+Fabric fabric_of(const Machine& m, const Setting& s) {
+  // Tensor-parallel neighbours take part in as many groups at once, which share the node's cards.
+  return {m.gpu.link_gb_s * 1e9, m.node_gb_s * 1e9 * kNetworkShare / s.tp, m.nodes,
+          std::max(1.0, m.gpus_per_node / s.tp)};
+}
+
+void add_gathering(const RankModel& rank, const Setting& s, const Shards& n, const Fabric& f, CommTime& t) {
+  const double frozen = is_lora(s) && s.quant != Quant::kNone ? 0.6 : s.param_bytes;
+  const double gather = frozen * rank.params();
+  const double calls = rank.layers + 1;
+  const double once = collective(gather, n.weights, f, calls);
+  t.forward += once;
+  t.bytes += gather;
+  if (s.reshard) t.backward += once, t.bytes += gather;
+  const double trainable = is_lora(s) ? 4 * s.lora_params : s.reduce_bytes * rank.params();
+  t.backward += collective(trainable, n.grads, f, calls);
+  t.bytes += trainable;
+  t.serial += once / calls + (is_lora(s) ? 0 : collective(trainable, n.grads, f, calls) / calls);
+}
+
+void add_tensor_parallel(const RankModel& rank, const Setting& s, const Machine& m, double tokens, CommTime& t) {
+  if (s.tp <= 1) return;
+  // Two gathers and two reductions a layer in forward, the same in backward, again for recomputation.
+  const double passes = s.checkpointing == Checkpointing::kFull ? 3 : 2;
+  const double bytes = 4 * tokens * rank.shape.hidden * s.param_bytes * (s.tp - 1) / s.tp;
+  const double seconds = rank.layers * passes * bytes / (m.gpu.link_gb_s * 1e9);
+  // Asynchronous tensor parallelism hides part of it.
+  t.serial += s.compile ? 0.6 * seconds : seconds;
+  t.bytes += rank.layers * passes * bytes;
+}
+
+}  // namespace
+
+CommTime comm_time(const RankModel& rank, const Setting& s, const Machine& m, double tokens) {
+  CommTime t;
+  const Shards n = shards_of(s, m);
+  const Fabric f = fabric_of(m, s);
+  const double trainable =
+      is_lora(s) ? 4 * s.lora_params + s.reduce_bytes * s.saved_params : s.reduce_bytes * rank.params();
+  if (is_fsdp(s.sharding)) {
+    add_gathering(rank, s, n, f, t);
+    const double replicas = n.data_parallel * s.cp / n.weights;
+    if (replicas > 1) {
+      Fabric across = f;
+      across.per_node = 1;
+      t.per_step +=
+          2 * collective(trainable / n.weights * std::min(n.weights, m.gpus_per_node), replicas, across, rank.layers);
+    }
+  } else if (n.data_parallel * s.cp > 1) {
+    t.per_step += 2 * collective(trainable, n.data_parallel * s.cp, f, rank.layers);
+    t.bytes += 2 * trainable;
+  }
+  add_tensor_parallel(rank, s, m, tokens, t);
+  t.between_nodes = m.nodes > 1;
+  return t;
+}
+
+}  // namespace fx::knowledge::plan

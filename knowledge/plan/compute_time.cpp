@@ -1,0 +1,128 @@
+#include "knowledge/plan/compute_time.h"
+
+#include <algorithm>
+
+#include "knowledge/plan/activation.h"
+
+namespace fx::knowledge::plan {
+namespace {
+
+// Share of the memory bandwidth that simple kernels reach.
+constexpr double kBandwidthShare = 0.85;
+// Backward of a bandwidth-bound operation over its forward: reads the gradient and the saved tensors, writes a
+// gradient.
+constexpr double kElementwiseBackward = 1.5;
+// Backward of fused attention over forward: five matrix products for two, one of them recomputed.
+constexpr double kAttentionBackward = 2.5;
+// Share of a layer's forward that selective checkpointing repeats.
+constexpr double kSelectiveRecompute = 0.35;
+// Host seconds per launched operation in eager PyTorch with autograd, and under torch.compile.
+constexpr double kEagerLaunch = 9e-6, kCompiledLaunch = 4e-6;
+// Operations of one layer's forward; of one adapted projection.
+constexpr double kLayerOps = 45, kFusedLayerOps = 30, kAdapterOps = 6;
+// Bytes moved per weight when a quantised matrix is expanded for one product.
+constexpr double kNf4Traffic = 5, kGptqTraffic = 12;
+
+struct Rates {
+  double gemm, attention, bytes;  // per second
+};
+
+Rates rates_of(const Setting& s, const Machine& m) {
+  Rates r{m.gpu.gemm_tflops * 1e12, m.gpu.attention_tflops * 1e12, m.gpu.memory_gb_s * 1e9 * kBandwidthShare};
+  if (s.param_bytes > 2)
+    r.gemm /= m.cpu ? 2.2 : 2.0, r.attention /= 2.0;  // TF32 tensor cores run at half the bf16 rate
+  return r;
+}
+
+// One linear layer's forward product: arithmetic plus the traffic of its operands, which large tiles hide only in part.
+double gemm_seconds(double tokens, double in, double out, const Rates& r, double gain) {
+  return 2 * tokens * in * out / (r.gemm * gain) + 2 * (tokens * (in + out) + in * out) / r.bytes;
+}
+
+struct LayerTime {
+  double gemm, attention, elementwise;
+};
+
+double mlp_gemm(const ModelShape& m, double tokens, double width, double tp, const Rates& r, double gain) {
+  const double up = gemm_seconds(tokens, m.hidden, width / tp, r, gain);
+  return (m.gated ? 2 : 1) * up + gemm_seconds(tokens, width / tp, m.hidden, r, gain);
+}
+
+// Experts work on few tokens each: every expert's matrices are read for tokens * k / experts rows.
+double moe_gemm(const ModelShape& m, const Setting& s, double tokens, const Rates& r, double gain) {
+  const double local = m.experts / s.ep;
+  const double rows = std::max(1.0, tokens * m.experts_per_token / m.experts * s.ep);
+  double t = local * mlp_gemm(m, rows, m.expert_mlp, s.tp, r, gain);
+  if (m.shared_mlp > 0) t += mlp_gemm(m, tokens, m.shared_mlp, s.tp, r, gain);
+  return t;
+}
+
+LayerTime layer_forward(const RankModel& rank, const Setting& s, double tokens, const Rates& r, double gain) {
+  const ModelShape& m = rank.shape;
+  LayerTime t{};
+  const double q = m.q_width() / s.tp, kv = m.kv_width() / s.tp;
+  const double keys = m.kv_rank > 0 ? m.kv_rank * 2 : 2 * kv;
+  t.gemm = gemm_seconds(tokens, m.hidden, q, r, gain) + gemm_seconds(tokens, m.hidden, keys, r, gain) +
+           gemm_seconds(tokens, m.out_width() / s.tp, m.hidden, r, gain);
+  const double sparse = m.is_moe() ? (m.layers - m.dense_layers) / m.layers : 0;
+  if (sparse > 0) t.gemm += sparse * moe_gemm(m, s, tokens, r, gain);
+  if (sparse < 1) t.gemm += (1 - sparse) * mlp_gemm(m, tokens, m.mlp, s.tp, r, gain);
+  // Two products over half of the sequence on average.
+  const double heads_share = 1 / s.tp;
+  t.attention = tokens * s.seq * (m.q_width() + m.out_width()) * heads_share / r.attention;
+  t.elementwise = tokens * layer_activations(m, s).traffic / r.bytes;
+  return t;
+}
+
+double recompute_share(Checkpointing c) {
+  switch (c) {
+    case Checkpointing::kNone:
+      return 0;
+    case Checkpointing::kSelective:
+      return kSelectiveRecompute;
+    case Checkpointing::kSelectiveLayer:
+      return 0.5;
+    case Checkpointing::kFull:
+      return 1;
+  }
+  return 0;
+}
+
+double dequant_pass(const RankModel& rank, const Setting& s, const Rates& r) {
+  if (s.quant == Quant::kNone) return 0;
+  const double traffic = s.quant == Quant::kGptqInt4 ? kGptqTraffic : kNf4Traffic;
+  return traffic * rank.count.quantizable * rank.layers / rank.shape.layers / s.tp / r.bytes;
+}
+
+}  // namespace
+
+ComputeTime compute_time(const RankModel& rank, const Setting& s, const Machine& machine, double tokens) {
+  const Rates r = rates_of(s, machine);
+  const double gain = s.fp8 ? machine.gpu.fp8_gain : 1;
+  const double layers = rank.layers;
+  const LayerTime f = layer_forward(rank, s, tokens, r, gain);
+  const double again = recompute_share(s.checkpointing);
+  const double attention_again = s.checkpointing == Checkpointing::kSelective ? 0 : again;
+  // Frozen weights need the gradient of their input only; adapters add little.
+  const double weight_grads = is_lora(s) ? 0 : 1;
+  const double head = gemm_seconds(tokens, rank.shape.hidden, rank.shape.vocab / s.tp, r, 1) / s.pp;
+  const double loss = logits_bytes(s.loss) * 2.5 * tokens * rank.shape.vocab / s.tp / r.bytes / s.pp;
+  const double passes = layers * dequant_pass(rank, s, r) / std::max(1.0, layers);
+  ComputeTime t;
+  t.gemm = layers * f.gemm * (2 + weight_grads + again) + head * (s.saved_params > 0 || !is_lora(s) ? 3 : 2);
+  t.attention = layers * f.attention * (1 + attention_again + kAttentionBackward);
+  t.elementwise = layers * f.elementwise * (1 + again + kElementwiseBackward) + loss;
+  t.dequant = passes * (2 + again);
+  t.forward = layers * (f.gemm + f.attention + f.elementwise) + head + loss / 2 + passes;
+  t.backward = t.gemm + t.attention + t.elementwise + t.dequant - t.forward;
+  const double ops =
+      (s.compile || s.loss == Loss::kFused ? kFusedLayerOps : kLayerOps) + kAdapterOps * s.adapted_modules;
+  const double per_op = s.compile ? kCompiledLaunch : kEagerLaunch;
+  const double forward_launch = machine.cpu ? 0 : layers * ops * per_op;
+  t.launch = forward_launch * (3 + again);
+  t.forward = std::max(t.forward, forward_launch);
+  t.backward = std::max(t.backward, t.launch - forward_launch);
+  return t;
+}
+
+}  // namespace fx::knowledge::plan

@@ -1,0 +1,75 @@
+#include "knowledge/plan/gpu.h"
+
+namespace fx::knowledge::plan {
+
+// Sources: SB = stas00/ml-engineering accelerator tables and matmul measurements; LF = lightning throughput tables; GP
+// = gpu_poor; DS = vendor datasheet. gemm_tflops: SB's best measured matmul, lowered to what the power limit leaves for
+// real (not zero or constant) data: about 0.95 of it on Ampere, 0.75 - 0.8 on Hopper and Blackwell; 0.8 of the peak
+// where SB has none, 0.7 on cards of 300 W and less. attention_tflops: FlashAttention-2 class kernels, causal: 0.42 of
+// the peak on Ampere and Ada, 0.28 where the kernel does not use the newer matrix instructions. link_gb_s: 0.8 of the
+// one-way figure for NVLink; for PCIe without peer access 0.35 of it, because each byte passes through host memory
+// twice.
+const std::vector<Gpu>& gpu_table() {
+  constexpr auto kNv = Link::kNvlink;
+  constexpr auto kPc = Link::kPcie;
+  static const std::vector<Gpu> table = {
+      // name, chip, GiB, GB, form, peak, gemm, attention, fp8, memory GB/s, link, link GB/s, PCIe GB/s, node GB/s,
+      // bf16, source
+      {"A100-80GB-SXM", {"a100"}, 79.2, 80, {"sxm", "sxm4"}, 312, 258, 130, 1, 2039, kNv, 240, 25, 200, true, "SB"},
+      {"A100-80GB-PCIe", {"a100"}, 79.2, 80, {"pcie", "pci"}, 312, 235, 125, 1, 1935, kPc, 11, 25, 25, true, "SB"},
+      {"A100-40GB-SXM", {"a100"}, 39.4, 40, {"sxm", "sxm4"}, 312, 246, 125, 1, 1555, kNv, 240, 25, 200, true, "SB GP"},
+      {"A100-40GB-PCIe", {"a100"}, 39.4, 40, {"pcie", "pci"}, 312, 230, 120, 1, 1555, kPc, 11, 25, 25, true, "SB GP"},
+      {"A800-80GB", {"a800"}, 79.2, 80, {"sxm"}, 312, 258, 130, 1, 2039, kNv, 160, 25, 200, true, "DS"},
+      {"H100-80GB-SXM", {"h100"}, 79.1, 80, {"sxm", "sxm5"}, 989, 600, 270, 1.55, 3350, kNv, 360, 50, 400, true, "SB"},
+      {"H100-96GB-HBM2e-500W",
+       {"h100"},
+       95.0,
+       96,
+       {"hbm2e", "500w"},
+       989,
+       540,
+       250,
+       1.55,
+       2400,
+       kNv,
+       360,
+       50,
+       400,
+       true,
+       "torchtitan"},
+      {"H100-94GB-NVL", {"h100"}, 93.1, 94, {"nvl"}, 835, 540, 250, 1.55, 3900, kNv, 240, 50, 100, true, "DS"},
+      {"H100-80GB-PCIe", {"h100"}, 79.2, 80, {"pcie", "pci"}, 756, 450, 230, 1.5, 2000, kPc, 22, 50, 50, true, "SB DS"},
+      {"H800-80GB", {"h800"}, 79.1, 80, {"sxm"}, 989, 600, 270, 1.55, 3350, kNv, 160, 50, 400, true, "DS"},
+      {"H20-96GB", {"h20"}, 95.0, 96, {"sxm"}, 148, 137, 90, 1.5, 4000, kNv, 360, 50, 400, true, "DS"},
+      {"H200-141GB-SXM", {"h200"}, 139.8, 141, {"sxm"}, 989, 620, 275, 1.55, 4800, kNv, 360, 50, 400, true, "SB"},
+      {"GH200-96GB", {"gh200"}, 95, 96, {}, 989, 640, 275, 1.55, 4000, kNv, 360, 360, 400, true, "SB"},
+      {"GH200-144GB", {"gh200"}, 140, 144, {}, 989, 640, 275, 1.55, 4800, kNv, 360, 360, 400, true, "SB"},
+      {"B200-180GB-SXM", {"b200"}, 178, 180, {"sxm"}, 2250, 1350, 500, 1.5, 8000, kNv, 720, 50, 400, true, "SB"},
+      {"GB200-186GB", {"gb200"}, 185, 186, {}, 2500, 1500, 550, 1.5, 8000, kNv, 720, 360, 400, true, "SB"},
+      {"B300-288GB", {"b300"}, 275, 288, {"sxm"}, 2250, 1400, 520, 1.5, 8000, kNv, 720, 50, 800, true, "SB"},
+      {"GB300-288GB", {"gb300"}, 275, 288, {}, 2500, 1500, 550, 1.5, 8000, kNv, 720, 360, 800, true, "SB"},
+      {"L40S-48GB", {"l40s"}, 44.5, 48, {}, 362, 230, 110, 1.5, 864, kPc, 11, 25, 25, true, "SB"},
+      {"L40-48GB", {"l40"}, 44.5, 48, {}, 181, 140, 75, 1.5, 864, kPc, 11, 25, 25, true, "DS"},
+      {"A40-48GB", {"a40"}, 44.5, 48, {}, 150, 110, 60, 1, 696, kPc, 11, 25, 25, true, "DS"},
+      {"A10-24GB", {"a10"}, 22.1, 24, {}, 125, 75, 50, 1, 600, kPc, 11, 25, 12.5, true, "LF DS"},
+      {"A10G-24GB", {"a10g"}, 22.1, 24, {}, 125, 60, 40, 1, 600, kPc, 11, 25, 12.5, true, "LF DS"},
+      {"L4-24GB", {"l4"}, 22.0, 24, {}, 121, 60, 45, 1.5, 300, kPc, 5.5, 13, 12.5, true, "DS"},
+      {"V100-16GB-SXM", {"v100"}, 15.8, 16, {"sxm", "sxm2"}, 125, 89, 35, 1, 900, kNv, 120, 12, 50, false, "LF SB"},
+      {"V100-32GB-SXM", {"v100"}, 31.7, 32, {"sxm", "sxm2"}, 125, 89, 35, 1, 900, kNv, 120, 12, 50, false, "LF SB"},
+      {"RTX-5090-32GB", {"5090"}, 31.4, 32, {}, 210, 180, 90, 1.5, 1792, kPc, 22, 50, 12.5, true, "DS"},
+      {"RTX-4090-24GB", {"4090"}, 23.6, 24, {}, 165, 145, 70, 1.5, 1008, kPc, 11, 25, 12.5, true, "DS GP"},
+      {"RTX-3090-24GB", {"3090"}, 23.7, 24, {}, 71, 66, 35, 1, 936, kPc, 6, 13, 12.5, true, "DS GP"},
+      {"RTX-A6000-48GB", {"a6000"}, 47.5, 48, {}, 155, 108, 60, 1, 768, kPc, 11, 25, 12.5, true, "DS GP"},
+      {"RTX-A5000-24GB", {"a5000"}, 23.7, 24, {}, 111, 78, 45, 1, 768, kPc, 8, 13, 12.5, true, "DS"},
+      {"RTX-6000-Ada-48GB", {"6000", "ada"}, 47.5, 48, {}, 364, 220, 110, 1.5, 960, kPc, 11, 25, 12.5, true, "DS"},
+      {"RTX-PRO-6000-96GB", {"pro", "6000"}, 95, 96, {}, 500, 330, 120, 1.5, 1792, kPc, 22, 50, 12.5, true, "DS"},
+      {"T4-16GB", {"t4"}, 14.6, 16, {}, 65, 28, 15, 1, 320, kPc, 5.5, 13, 12.5, false, "LF"},
+      {"MI250-128GB", {"mi250"}, 127, 128, {}, 362, 190, 80, 1, 3280, kNv, 100, 25, 100, true, "SB"},
+      {"MI250X-128GB", {"mi250x"}, 127, 128, {}, 383, 200, 80, 1, 3280, kNv, 100, 25, 100, true, "SB"},
+      {"MI300X-192GB", {"mi300x"}, 191.5, 192, {}, 1307, 520, 220, 1.4, 5300, kNv, 250, 50, 400, true, "SB"},
+      {"MI325X-256GB", {"mi325x"}, 255, 256, {}, 1307, 560, 230, 1.4, 6000, kNv, 250, 50, 400, true, "DS"},
+  };
+  return table;
+}
+
+}  // namespace fx::knowledge::plan

@@ -1,0 +1,25 @@
+// Size of adapters and of whole modules trained besides them.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "knowledge/plan/shape.h"
+
+namespace fx::knowledge::plan {
+
+struct AdapterSize {
+  double params_per_rank_unit = 0;  // parameters of the whole model for rank 1
+  double input_width = 0;           // input widths of the adapted projections of one layer, summed
+  double modules = 0;               // adapted projections of one layer
+  std::vector<std::string> assumed;
+};
+
+// targets: q, k, v, o, mlp, full module names ("model.layers.0.self_attn.q_proj" or "q_proj"), or all-linear; empty: q
+// and v. A name that no family is known to use counts as a square projection of the hidden size, and is said in
+// assumed.
+AdapterSize adapter_size(const ModelShape& shape, const std::vector<std::string>& targets);
+// Parameters of embedding and output head among the names.
+double saved_module_params(const ParamCount& count, const std::vector<std::string>& modules);
+
+}  // namespace fx::knowledge::plan

@@ -1,0 +1,99 @@
+#include "knowledge/plan/memory.h"
+
+#include <algorithm>
+
+#include "knowledge/plan/states.h"
+
+namespace fx::knowledge::plan {
+namespace {
+
+constexpr double kGib = 1024.0 * 1024 * 1024;
+// CUDA context with loaded kernels; first use of NCCL in a process (SB: 0.5 - 0.9 and 1 - 1.5 GiB).
+constexpr double kContext = 0.6 * kGib, kNccl = 1.2 * kGib;
+// Workspace of the matrix library and small tensors.
+constexpr double kWorkspace = 0.1 * kGib;
+// The caching allocator's rounding and holes, as a share of what is alive and of what comes and goes within a step.
+constexpr double kStaticWaste = 0.02, kTransientWaste = 0.30;
+// What remains of it after the allocator has freed its cache and tried again.
+constexpr double kTightWaste = 0.08;
+
+struct Parts {
+  double weights, grads, optimizer, gathered, activations, loss, work, temp;
+  double sum() const { return weights + grads + optimizer + gathered + activations + loss + work + temp; }
+};
+
+MemoryPlan from_moments(const std::vector<std::pair<std::string, Parts>>& moments) {
+  MemoryPlan plan;
+  for (const auto& [name, parts] : moments) {
+    plan.moments.push_back({name, parts.sum()});
+    if (parts.sum() <= plan.allocated) continue;
+    plan.allocated = parts.sum();
+    plan.peak_moment = name;
+    plan.components = {{"weights", parts.weights},         {"gradients", parts.grads},
+                       {"optimizer", parts.optimizer},     {"gathered_parameters", parts.gathered},
+                       {"activations", parts.activations}, {"logits_and_loss", parts.loss},
+                       {"layer_work", parts.work},         {"temporary", parts.temp}};
+  }
+  return plan;
+}
+
+// Micro-batches whose activations are alive at once on the first pipeline rank, in units of the rank's micro_batch.
+double in_flight(const Setting& s) {
+  if (s.pp <= 1) return 1;
+  const double chunks = s.grad_accum > 1 ? s.grad_accum : s.micro_batch;
+  const double live = std::min(s.pp, chunks);
+  return s.grad_accum > 1 ? live : live / s.micro_batch;
+}
+
+void move_to_host(const Setting& s, const Machine& m, States& states, MemoryPlan& plan) {
+  if (!s.offload) return;
+  plan.host = (states.weights + states.grads + states.optimizer) * m.gpus_per_node;
+  states.weights = states.grads = states.optimizer = states.step_temp = 0;
+}
+
+void set_outside(const Setting& s, const Machine& m, double transient, MemoryPlan& plan) {
+  const double fixed = plan.allocated - transient;
+  plan.reserved = fixed * (1 + kStaticWaste) + transient * (1 + kTransientWaste);
+  plan.nvidia_smi = plan.reserved + kContext + (m.world() > 1 ? kNccl : 0);
+  plan.needed = fixed * (1 + kStaticWaste) + transient * (1 + kTightWaste) + (m.world() > 1 ? kNccl : 0);
+  const double spread = s.offload ? 0.35 : 0.15;
+  plan.low = plan.allocated * (1 - spread);
+  plan.high = plan.nvidia_smi * (1 + spread);
+  plan.fits = plan.needed <= m.gpu.memory_gib * kGib;
+}
+
+}  // namespace
+
+MemoryPlan plan_memory(const ModelShape& shape, const ParamCount& count, const Setting& s, const Machine& machine) {
+  const RankModel model = rank_model(shape, count, s);
+  States st = count_states(model, s, machine);
+  MemoryPlan plan;
+  move_to_host(s, machine, st, plan);
+  const LayerActivations layer = layer_activations(shape, s);
+  const KeptActivations kept = kept_activations(model, layer, s);
+  const double tokens = s.tokens();
+  const double micro = s.pp > 1 && s.grad_accum <= 1 ? 1 : s.micro_batch;  // sequences of one pipeline micro-batch
+  const double work_tokens = s.pp > 1 ? micro * s.seq / s.cp : tokens;
+  const double acts = kept.kept * tokens * in_flight(s);
+  const double work = kept.work * work_tokens;
+  const double loss = logits_bytes(s.loss) * shape.vocab / s.tp * work_tokens;
+  const double held_grads = s.grad_accum > 1 ? st.grads : 0;
+  const double gathered = st.gathered + st.kept_gathered;
+  const double temp = st.quant_temp + kWorkspace;
+  const auto moments = std::vector<std::pair<std::string, Parts>>{
+      {"loss", {st.weights, held_grads, st.optimizer, gathered, acts, loss, 0, temp}},
+      {"backward_start", {st.weights, held_grads, st.optimizer, gathered, acts, 0, work, temp + st.unit_grad}},
+      {"backward_end", {st.weights, st.grads, st.optimizer, st.gathered, 0, 0, work, temp + st.unit_grad}},
+      {"optimizer_step", {st.weights, st.grads, st.optimizer, 0, 0, 0, 0, st.step_temp + kWorkspace}}};
+  MemoryPlan peak = from_moments(moments);
+  peak.host = plan.host;
+  double transient = 0;
+  for (const auto& [name, bytes] : peak.components) {
+    if (name == "gathered_parameters" || name == "activations" || name == "logits_and_loss" || name == "layer_work")
+      transient += bytes;
+  }
+  set_outside(s, machine, transient, peak);
+  return peak;
+}
+
+}  // namespace fx::knowledge::plan

@@ -1,0 +1,31 @@
+// Peak memory of one rank: the largest of named moments, each the sum of what is alive then.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "knowledge/plan/activation.h"
+
+namespace fx::knowledge::plan {
+
+struct Moment {
+  std::string name;  // loss, backward_start, backward_end, optimizer_step
+  double bytes = 0;
+};
+
+struct MemoryPlan {
+  double allocated = 0, reserved = 0, nvidia_smi = 0;  // bytes on the device, heaviest rank
+  double low = 0, high = 0;  // bytes: range of the allocated figure's true value, in terms of reserved memory
+  double needed = 0;         // bytes below which the run cannot work, allocator's unavoidable waste included
+  double host = 0;           // bytes a machine (offload), all its ranks
+  std::string peak_moment;
+  std::vector<Moment> moments;
+  std::vector<std::pair<std::string, double>> components;  // bytes alive at the peak; sums to allocated
+  bool fits = false;
+};
+
+MemoryPlan plan_memory(const ModelShape& shape, const ParamCount& count, const Setting& setting,
+                       const Machine& machine);
+
+}  // namespace fx::knowledge::plan

@@ -1,0 +1,73 @@
+#include "knowledge/plan/plan.h"
+
+#include <cmath>
+#include <cstdio>
+
+#include "knowledge/plan/machine.h"
+
+namespace fx::knowledge::plan {
+namespace {
+
+Plan nothing_to_train() {
+  Plan plan;
+  plan.applicable = false;
+  plan.strategy = "none";
+  plan.reasons = {
+      "Nothing is trained, so there are no gradients or optimizer states to shard: FSDP would gather every weight for "
+      "each "
+      "forward pass and gain nothing.",
+      "For inference, evaluation or embeddings use one GPU when the weights fit, else tensor parallelism in a serving "
+      "engine such as vLLM or SGLang."};
+  return plan;
+}
+
+void set_cost(Plan& plan, const PlanArgs& args) {
+  if (!args.data.tokens || plan.chosen.speed.tokens_per_s <= 0) return;
+  plan.hours = *args.data.tokens / (plan.chosen.speed.tokens_per_s * plan.machine.world()) / 3600;
+  if (args.price_per_gpu_hour) plan.cost = plan.hours * plan.machine.world() * *args.price_per_gpu_hour;
+}
+
+}  // namespace
+
+std::string gib_text(double bytes) {
+  char text[40];
+  std::snprintf(text, sizeof text, "%.1f GiB", bytes / (1024.0 * 1024 * 1024));
+  return text;
+}
+
+Candidate evaluate(const ModelShape& shape, const ParamCount& count, const Setting& setting, const Machine& machine) {
+  return {setting, plan_memory(shape, count, setting, machine), plan_speed(shape, count, setting, machine)};
+}
+
+Result<Plan> make_plan(const PlanArgs& args) {
+  if (args.training.method && *args.training.method == "none") return nothing_to_train();
+  auto machine = read_machine(args.hardware);
+  auto shape = read_model_shape(args.model);
+  std::vector<Error> errors;
+  const auto take = [&](const Error& e) {
+    if (e.details.empty()) return errors.push_back(e);
+    errors.insert(errors.end(), e.details.begin(), e.details.end());
+  };
+  if (!machine) take(machine.error());
+  if (!shape) take(shape.error());
+  if (!errors.empty()) return combine(std::move(errors));
+  Plan plan;
+  plan.machine = *machine;
+  plan.shape = *shape;
+  plan.count = count_params(*shape);
+  const auto resolved = resolve(args, *shape, plan.count, *machine);
+  if (!resolved) return resolved.error();
+  plan.assumptions = shape->assumed;
+  plan.assumptions.insert(plan.assumptions.end(), resolved->assumed.begin(), resolved->assumed.end());
+  plan.chosen = choose(*shape, plan.count, *resolved, *machine, plan.reasons);
+  if (!std::isfinite(plan.chosen.memory.allocated) || !std::isfinite(plan.chosen.speed.tokens_per_s)) {
+    return invalid_argument("model", "sizes are too large to plan with", "check hidden_size, layers and vocab_size");
+  }
+  set_strategy(plan, resolved->open);
+  set_recommendations(plan);
+  set_cost(plan, args);
+  write_files(plan, args.files);
+  return plan;
+}
+
+}  // namespace fx::knowledge::plan

@@ -1,0 +1,151 @@
+#include "knowledge/plan/resolve.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "knowledge/plan/lora.h"
+
+namespace fx::knowledge::plan {
+namespace {
+
+// Adapter rank when none is given: the middle of the libraries' defaults.
+constexpr double kDefaultLoraRank = 16;
+constexpr double kDefaultSeqLen = 4096;
+
+double dtype_bytes(const std::string& name) {
+  return name == "fp32" ? 4 : 2;
+}
+
+template <class E>
+E choice(const std::string& word, const std::vector<E>& all) {
+  for (const E value : all) {
+    if (to_string(value) == word) return value;
+  }
+  return all.front();
+}
+
+Sharding sharding_of(const std::string& word) {
+  if (word == "fsdp") return Sharding::kFsdp2;
+  using S = Sharding;
+  return choice<S>(word,
+                   {S::kNone, S::kDdp, S::kZero1, S::kZero2, S::kZero3, S::kFsdp1, S::kFsdp2, S::kHsdp, S::kMegatron});
+}
+
+Quant quant_of(const std::string& word) {
+  if (word == "nf4") return Quant::kNf4;
+  if (word == "nf4-dq") return Quant::kNf4Double;
+  if (word == "gptq-int4") return Quant::kGptqInt4;
+  return word == "int8" ? Quant::kInt8 : Quant::kNone;
+}
+
+void set_method(const TrainingArgs& t, const ModelShape& shape, const ParamCount& count, Resolved& out) {
+  Setting& s = out.setting;
+  const std::string quant = t.base_quant.value_or("none");
+  const std::string method = t.method.value_or(quant != "none" ? "qlora" : t.lora_rank ? "lora" : "full");
+  s.method = choice<Method>(method, {Method::kFull, Method::kLora, Method::kQlora});
+  if (s.method == Method::kFull) return;
+  s.quant = s.method == Method::kQlora ? quant_of(quant == "none" ? "nf4" : quant) : Quant::kNone;
+  const AdapterSize size = adapter_size(shape, t.lora_targets);
+  const double rank = t.lora_rank ? static_cast<double>(*t.lora_rank) : kDefaultLoraRank;
+  s.lora_params = rank * size.params_per_rank_unit;
+  s.adapted_width = size.input_width;
+  s.adapted_modules = size.modules;
+  s.saved_params = saved_module_params(count, t.modules_to_save);
+  out.assumed.insert(out.assumed.end(), size.assumed.begin(), size.assumed.end());
+}
+
+void set_dtypes(const TrainingArgs& t, const Machine& m, Resolved& out) {
+  Setting& s = out.setting;
+  s.param_bytes = dtype_bytes(t.param_dtype.value_or("bf16"));
+  if (!t.param_dtype && !m.gpu.has_bf16) out.assumed.push_back("fp16 compute: " + m.gpu.name + " has no bf16 units");
+  s.reduce_bytes = t.reduce_dtype ? dtype_bytes(*t.reduce_dtype) : 4;
+  const bool low_reduce = t.reduce_dtype && *t.reduce_dtype != "fp32";
+  s.master_bytes =
+      t.master_dtype ? dtype_bytes(*t.master_dtype) : (s.method != Method::kFull && low_reduce ? s.param_bytes : 4);
+  s.amp = t.amp.value_or(s.sharding == Sharding::kNone && s.master_bytes > s.param_bytes);
+  if (!t.reduce_dtype && s.master_bytes == 2) s.reduce_bytes = 2;
+  using O = Optimizer;
+  s.optimizer =
+      choice<O>(t.optimizer.value_or("adamw"), {O::kAdamw, O::kAdamwFused, O::kAdamw8bit, O::kPagedAdamw,
+                                                O::kPagedAdamw8bit, O::kSgd, O::kAdafactor, O::kLion, O::kMuon});
+  s.optimizer_in_backward = t.optimizer_in_backward.value_or(false);
+}
+
+void set_layout(const TrainingArgs& t, const Machine& m, Resolved& out) {
+  Setting& s = out.setting;
+  const auto number = [](const std::optional<long long>& v) { return v ? static_cast<double>(*v) : 1.0; };
+  s.tp = number(t.tp), s.pp = number(t.pp), s.cp = number(t.cp), s.ep = number(t.ep);
+  s.sharding = t.sharding ? sharding_of(*t.sharding) : m.world() > 1 ? Sharding::kFsdp2 : Sharding::kNone;
+  if (m.cpu && !t.sharding) s.sharding = Sharding::kFsdp2;
+  s.reshard = t.reshard_after_forward.value_or(true);
+  s.shard_size = t.shard_size ? static_cast<double>(*t.shard_size) : 0;
+  s.offload = t.cpu_offload.value_or(false);
+  using A = Checkpointing;
+  s.checkpointing =
+      choice<A>(t.activation_checkpointing.value_or("none"), {A::kNone, A::kSelective, A::kSelectiveLayer, A::kFull});
+  using L = Loss;
+  s.loss = choice<L>(t.loss_impl.value_or(m.cpu ? "standard" : "chunked"),
+                     {L::kStandard, L::kFused, L::kChunked, L::kLiger});
+  s.compile = t.compile.value_or(false);
+  s.fp8 = t.fp8.value_or(false);
+  out.open.sharding = !t.sharding && !m.cpu;
+  out.open.reshard = !t.reshard_after_forward;
+  out.open.checkpointing = !t.activation_checkpointing && !m.cpu;
+  out.open.offload = !t.cpu_offload && !m.cpu;
+  out.open.loss = !t.loss_impl;
+  out.open.tp = !t.tp && !t.pp && !t.cp;
+}
+
+void set_batch(const TrainingArgs& t, const ModelShape& shape, Resolved& out) {
+  Setting& s = out.setting;
+  if (t.seq_len) {
+    s.seq = static_cast<double>(*t.seq_len);
+  } else {
+    s.seq = shape.positions > 0 ? std::min(shape.positions, kDefaultSeqLen) : kDefaultSeqLen;
+    out.assumed.push_back("sequences of " + std::to_string(static_cast<long long>(s.seq)) +
+                          " tokens (training.seq_len is missing)");
+  }
+  s.micro_batch = t.micro_batch ? static_cast<double>(*t.micro_batch) : 1;
+  s.grad_accum = t.grad_accum ? static_cast<double>(*t.grad_accum) : 1;
+  out.open.micro_batch = !t.micro_batch;
+}
+
+void check(const PlanArgs& args, const ModelShape& shape, const Machine& m, const Setting& s,
+           std::vector<Error>& errors) {
+  const auto wrong = [&](const char* field, std::string message, std::string hint) {
+    errors.push_back(invalid_argument(std::string("training.") + field, std::move(message), std::move(hint)));
+  };
+  if (s.tp * s.pp * s.cp > m.world() || std::fmod(m.world(), s.tp * s.pp * s.cp) != 0) {
+    wrong(s.tp > 1   ? "tp"
+          : s.pp > 1 ? "pp"
+                     : "cp",
+          "tp x pp x cp does not divide the number of GPUs", "make their product a divisor of gpus_per_node x nodes");
+  }
+  if (std::fmod(shape.heads, s.tp) != 0)
+    wrong("tp", "does not divide the attention heads", "use a divisor of num_attention_heads");
+  if (s.pp > shape.layers) wrong("pp", "is larger than the number of layers", "");
+  if (s.ep > 1 && !shape.is_moe()) wrong("ep", "the model has no experts", "leave it out");
+  if (s.ep > 1 && s.ep > shape.experts) wrong("ep", "is larger than the number of experts", "");
+  if (s.cp > s.seq) wrong("cp", "is larger than the sequence", "");
+  const auto& t = args.training;
+  if (t.method && *t.method == "full" && t.base_quant && *t.base_quant != "none") {
+    wrong("base_quant", "a quantised base cannot be trained in full", "use method qlora");
+  }
+}
+
+}  // namespace
+
+Result<Resolved> resolve(const PlanArgs& args, const ModelShape& shape, const ParamCount& count,
+                         const Machine& machine) {
+  Resolved out;
+  set_layout(args.training, machine, out);
+  set_method(args.training, shape, count, out);
+  set_dtypes(args.training, machine, out);
+  set_batch(args.training, shape, out);
+  std::vector<Error> errors;
+  check(args, shape, machine, out.setting, errors);
+  if (!errors.empty()) return combine(std::move(errors));
+  return out;
+}
+
+}  // namespace fx::knowledge::plan

@@ -1,0 +1,63 @@
+#include "knowledge/plan/setting.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace fx::knowledge::plan {
+
+bool is_fsdp(Sharding s) {
+  return s == Sharding::kFsdp1 || s == Sharding::kFsdp2 || s == Sharding::kHsdp || s == Sharding::kZero3;
+}
+
+bool is_deepspeed(Sharding s) {
+  return s == Sharding::kZero1 || s == Sharding::kZero2 || s == Sharding::kZero3;
+}
+
+bool is_lora(const Setting& s) {
+  return s.method != Method::kFull;
+}
+
+Shards shards_of(const Setting& s, const Machine& m) {
+  Shards out;
+  out.data_parallel = std::max(1.0, std::floor(m.world() / (s.tp * s.pp * s.cp)));
+  // Context-parallel ranks hold the same parameters, so they take part in sharding.
+  const double n = out.data_parallel * s.cp;
+  switch (s.sharding) {
+    case Sharding::kNone:
+    case Sharding::kDdp:
+      break;
+    case Sharding::kZero1:
+      out.optimizer = n;
+      break;
+    case Sharding::kZero2:
+      out.grads = out.optimizer = n;
+      break;
+    case Sharding::kHsdp: {
+      const double group = s.shard_size > 0 ? s.shard_size : std::max(1.0, std::floor(m.gpus_per_node / s.tp));
+      out.weights = out.grads = out.optimizer = std::min(n, group);
+      break;
+    }
+    default:
+      out.weights = out.grads = out.optimizer = n;
+  }
+  return out;
+}
+
+RankModel rank_model(const ModelShape& shape, const ParamCount& c, const Setting& s) {
+  RankModel r;
+  r.shape = shape;
+  r.count = c;
+  r.layers = std::ceil(shape.layers / s.pp);
+  const double mean_experts = shape.is_moe() ? (shape.layers - shape.dense_layers) / shape.layers * c.experts_only : 0;
+  const double mean_layer = (c.mean_layer - mean_experts) / s.tp + mean_experts / (s.tp * s.ep);
+  r.block_params = r.layers * mean_layer;
+  r.block_active = r.layers * c.mean_layer_active / s.tp;
+  const double experts = shape.is_moe() ? c.experts_only : 0;
+  r.layer_params = (c.largest_layer - experts) / s.tp + experts / (s.tp * s.ep);
+  const double outside = c.embedding + c.head + c.positions + c.final_norm;
+  // With a pipeline the last rank has the head and the first the embedding; either is one matrix.
+  r.root_params = (s.pp > 1 ? std::max(c.embedding, c.head) : outside) / s.tp;
+  return r;
+}
+
+}  // namespace fx::knowledge::plan

@@ -1,0 +1,76 @@
+// One fully decided training set-up on one kind of machine: what memory and speed are computed from.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "knowledge/plan/gpu.h"
+#include "knowledge/plan/shape.h"
+
+namespace fx::knowledge::plan {
+
+enum class Method { kFull, kLora, kQlora };
+enum class Sharding { kNone, kDdp, kZero1, kZero2, kZero3, kFsdp1, kFsdp2, kHsdp, kMegatron };
+enum class Checkpointing { kNone, kSelective, kSelectiveLayer, kFull };
+enum class Loss { kStandard, kFused, kChunked, kLiger };
+enum class Optimizer { kAdamw, kAdamwFused, kAdamw8bit, kPagedAdamw, kPagedAdamw8bit, kSgd, kAdafactor, kLion, kMuon };
+enum class Quant { kNone, kNf4, kNf4Double, kGptqInt4, kInt8 };
+
+struct Machine {
+  Gpu gpu;
+  double gpus_per_node = 1, nodes = 1;
+  double node_gb_s = 0;        // network into one machine, all cards together
+  double host_memory_gib = 0;  // 0: unknown
+  bool cpu = false;            // ranks are processes on CPU cores, running our own engine
+  double cores_per_rank = 1;   // CPU only
+  double world() const { return gpus_per_node * nodes; }
+};
+
+struct Setting {
+  Method method = Method::kFull;
+  double lora_params = 0;      // adapter parameters of the whole model
+  double adapted_width = 0;    // sum of input widths of the adapted projections of one layer
+  double adapted_modules = 0;  // adapted projections of one layer
+  double saved_params = 0;     // parameters of whole modules trained besides adapters
+  Quant quant = Quant::kNone;
+  double seq = 4096, micro_batch = 1, grad_accum = 1;
+  double param_bytes = 2, reduce_bytes = 4, master_bytes = 4;  // bytes an element
+  bool amp = false;
+  Optimizer optimizer = Optimizer::kAdamw;
+  bool optimizer_in_backward = false;
+  Checkpointing checkpointing = Checkpointing::kNone;
+  bool offload = false;
+  Sharding sharding = Sharding::kNone;
+  bool reshard = true;
+  double shard_size = 0;  // HSDP: GPUs that share one copy
+  double tp = 1, pp = 1, cp = 1, ep = 1;
+  Loss loss = Loss::kChunked;
+  bool compile = false, fp8 = false;
+
+  double tokens() const { return micro_batch * seq / cp; }  // of one rank and micro-batch, before tp divides them
+};
+
+bool is_fsdp(Sharding sharding);  // gathers parameters unit by unit: fsdp1, fsdp2, hsdp, zero3, megatron-fsdp
+bool is_deepspeed(Sharding sharding);
+bool is_lora(const Setting& setting);
+// Ranks over which weights, gradients and optimizer state are divided.
+struct Shards {
+  double weights = 1, grads = 1, optimizer = 1, data_parallel = 1;
+};
+Shards shards_of(const Setting& setting, const Machine& machine);
+
+// Shape and counts of the part of the model that one rank holds before data-parallel sharding: divided by tp, pp and
+// ep.
+struct RankModel {
+  ModelShape shape;
+  ParamCount count;
+  double layers = 0;        // on this rank
+  double layer_params = 0;  // largest layer, after tp and ep
+  double block_params = 0;  // all blocks on this rank
+  double block_active = 0;  // what one token uses of them
+  double root_params = 0;   // embedding, head, positions, final norm on the heaviest rank
+  double params() const { return block_params + root_params; }
+};
+RankModel rank_model(const ModelShape& shape, const ParamCount& count, const Setting& setting);
+
+}  // namespace fx::knowledge::plan

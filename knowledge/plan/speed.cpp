@@ -1,0 +1,85 @@
+#include "knowledge/plan/speed.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "knowledge/plan/comm_time.h"
+#include "knowledge/plan/compute_time.h"
+#include "knowledge/plan/states.h"
+
+namespace fx::knowledge::plan {
+namespace {
+
+// Collectives take part of the processors and of the memory bandwidth while compute runs.
+constexpr double kOverlapTax = 0.10;
+// Share of the memory bandwidth that the optimizer step reaches: multi-tensor steps make several passes.
+constexpr double kForeachPasses = 2.0, kFusedPasses = 1.0;
+// CPU Adam under offload: host memory bandwidth in bytes per second, shared by a machine's ranks.
+constexpr double kHostBandwidth = 100e9;
+constexpr double kBandwidthShare = 0.85;
+
+double overlapped(double compute, double comm) {
+  return std::max(compute, comm) + kOverlapTax * std::min(compute, comm);
+}
+
+double optimizer_seconds(const States& st, const Setting& s, const Shards& n, const Machine& m) {
+  if (s.optimizer_in_backward) return 0;
+  const double elements = st.trainable / n.optimizer;
+  const double bytes = elements * (3 * s.master_bytes + 2 * optimizer_bytes(s.optimizer, s.master_bytes));
+  if (s.offload) return bytes * m.gpus_per_node / kHostBandwidth;
+  return bytes * (s.optimizer == Optimizer::kAdamw ? kForeachPasses : kFusedPasses) /
+         (m.gpu.memory_gb_s * 1e9 * kBandwidthShare);
+}
+
+// Shards travel to the GPU before each gather, gradients back.
+double offload_seconds(const States& st, const RankModel& rank, const Setting& s, const Shards& n, const Machine& m) {
+  if (!s.offload) return 0;
+  const double up = st.weights * (s.reshard ? 2 : 1);
+  const double down = is_lora(s) ? 0 : s.reduce_bytes * rank.params() / n.grads;
+  return (up + down) / (m.gpu.pcie_gb_s * 1e9);
+}
+
+std::string bound_of(const SpeedPlan& p) {
+  const double compute = p.gemm_s + p.attention_s;
+  if (p.offload_s > std::max(compute, p.exposed_comm_s)) return "offload";
+  if (p.exposed_comm_s > 0.5 * compute) return "communication";
+  if (p.launch_s > compute + p.elementwise_s + p.dequant_s) return "launch";
+  return p.elementwise_s > compute ? "memory_bandwidth" : "compute";
+}
+
+double model_flops_per_token(const ModelShape& m, const ParamCount& c, double seq) {
+  return 6 * c.matmul_active + 6 * m.layers * (m.q_width() + m.out_width()) * seq;
+}
+
+}  // namespace
+
+SpeedPlan plan_speed(const ModelShape& shape, const ParamCount& count, const Setting& s, const Machine& m) {
+  const RankModel rank = rank_model(shape, count, s);
+  const Shards n = shards_of(s, m);
+  const States st = count_states(rank, s, m);
+  const double chunks = s.pp > 1 && s.grad_accum <= 1 ? s.micro_batch : s.grad_accum;
+  const double tokens = s.pp > 1 && s.grad_accum <= 1 ? s.seq / s.cp : s.tokens();
+  const ComputeTime c = compute_time(rank, s, m, tokens);
+  const CommTime k = comm_time(rank, s, m, tokens);
+  SpeedPlan p;
+  p.gemm_s = c.gemm, p.attention_s = c.attention, p.elementwise_s = c.elementwise, p.dequant_s = c.dequant;
+  p.launch_s = c.launch;
+  p.comm_s = k.forward + k.backward + k.serial;
+  p.offload_s = offload_seconds(st, rank, s, n, m);
+  p.optimizer_s = optimizer_seconds(st, s, n, m) / chunks;
+  const double busy =
+      std::max(overlapped(c.forward, k.forward) + overlapped(c.backward, k.backward) + k.serial, p.offload_s);
+  const double reduction = k.per_step / chunks;
+  const double hidden = std::min(reduction, 0.8 * c.backward);
+  double micro = busy + (reduction - hidden) + kOverlapTax * hidden + p.optimizer_s;
+  p.exposed_comm_s = std::max(0.0, micro - c.forward - c.backward - p.optimizer_s);
+  if (s.pp > 1) p.bubble_s = micro * (s.pp - 1) / chunks, micro += p.bubble_s;
+  p.step_s = micro * chunks;
+  // Tokens of a data-parallel rank and step, over the GPUs that work on them.
+  p.tokens_per_s = tokens * s.cp * chunks / p.step_s / (s.tp * s.pp * s.cp);
+  p.mfu = p.tokens_per_s * model_flops_per_token(shape, count, s.seq) / (m.gpu.peak_tflops * 1e12);
+  p.bound_by = bound_of(p);
+  return p;
+}
+
+}  // namespace fx::knowledge::plan

@@ -1,0 +1,132 @@
+#include "knowledge/plan/states.h"
+
+#include <algorithm>
+
+namespace fx::knowledge::plan {
+namespace {
+
+// Adapters are kept in fp32 by the usual libraries: weight 4, gradient 4, two moments 8.
+constexpr double kAdapterWeight = 4, kAdapterGrad = 4, kAdapterState = 8;
+// DeepSpeed's ZeRO-3 steps on groups of 1e9 elements with fp32 gradients, keeps up to 1e9 gathered parameters and two
+// buckets of hidden^2 elements (its documented defaults).
+constexpr double kZeroSubGroup = 1e9, kZeroLive = 1e9;
+
+struct PerParam {
+  double weight = 0, grad = 0, state = 0, temp = 0;
+};
+
+// Bytes a trainable parameter of the base model, before sharding.
+PerParam per_param(const Setting& s) {
+  PerParam p;
+  p.state = optimizer_bytes(s.optimizer, s.master_bytes);
+  const bool copies = is_deepspeed(s.sharding) || s.sharding == Sharding::kMegatron;
+  if (copies && s.master_bytes > s.param_bytes) {
+    p.weight = s.param_bytes;
+    p.grad = s.sharding == Sharding::kMegatron || s.sharding == Sharding::kZero1 ? s.reduce_bytes : s.param_bytes;
+    p.state += s.master_bytes;
+  } else {
+    p.weight = p.grad = s.master_bytes;
+    // The multi-tensor step materialises one temporary as large as the parameters.
+    if (s.optimizer == Optimizer::kAdamw && !copies) p.temp = s.master_bytes;
+  }
+  if (s.optimizer_in_backward) p.grad = p.temp = 0;
+  return p;
+}
+
+void add_full(const RankModel& m, const Setting& s, const Shards& n, States& out) {
+  const PerParam p = per_param(s);
+  const double params = m.params();
+  out.trainable = params;
+  out.weights = p.weight * params / n.weights;
+  out.grads = p.grad * params / n.grads;
+  out.optimizer = p.state * params / n.optimizer;
+  out.step_temp = p.temp * params / n.optimizer;
+  if (s.sharding == Sharding::kZero3) out.step_temp = 4 * std::min(kZeroSubGroup, params / n.optimizer);
+}
+
+void add_lora(const RankModel& m, const Setting& s, const Shards& n, States& out) {
+  const double share = m.layers / m.shape.layers / s.tp;
+  const double adapters = s.lora_params * share;
+  const double quantized = s.quant == Quant::kNone ? 0 : m.count.quantizable * share;
+  const double rest = m.params() - quantized - s.saved_params;
+  out.trainable = adapters + s.saved_params;
+  out.weights = (quant_bytes(s.quant) * quantized + s.param_bytes * rest + kAdapterWeight * adapters +
+                 (s.param_bytes + s.master_bytes) * s.saved_params) /
+                n.weights;
+  out.grads = (kAdapterGrad * adapters + s.master_bytes * s.saved_params) / n.grads;
+  const double state =
+      s.optimizer == Optimizer::kPagedAdamw || s.optimizer == Optimizer::kPagedAdamw8bit ? 0 : kAdapterState;
+  out.optimizer = (state * adapters + optimizer_bytes(s.optimizer, s.master_bytes) * s.saved_params) / n.optimizer;
+  out.step_temp = s.optimizer == Optimizer::kAdamw
+                      ? (kAdapterWeight * adapters + s.master_bytes * s.saved_params) / n.optimizer
+                      : 0;
+  if (quantized > 0) out.quant_temp = s.param_bytes * m.shape.hidden * std::max(m.shape.mlp, m.shape.expert_mlp) / s.tp;
+}
+
+void add_gathered(const RankModel& m, const Setting& s, const Shards& n, States& out) {
+  if (!is_fsdp(s.sharding)) {
+    // Autocast keeps a low-precision copy of every weight from forward to the end of backward.
+    if (s.amp && s.method == Method::kFull && s.master_bytes > s.param_bytes) out.gathered = s.param_bytes * m.params();
+    return;
+  }
+  const double unit = is_lora(s) && s.quant != Quant::kNone ? quant_bytes(s.quant) : s.param_bytes;
+  const double compute = s.fp8 && !is_lora(s) ? s.param_bytes : unit;
+  if (n.weights <= 1 && s.master_bytes <= s.param_bytes) return;
+  out.gathered = 2 * compute * m.layer_params + s.param_bytes * m.root_params;
+  if (s.sharding == Sharding::kZero3) out.gathered = s.param_bytes * std::min(m.params(), kZeroLive);
+  if (!s.reshard) out.kept_gathered = compute * m.block_params;
+  if (!is_lora(s)) out.unit_grad = (s.param_bytes + s.reduce_bytes) * m.layer_params;
+}
+
+}  // namespace
+
+double quant_bytes(Quant quant) {
+  switch (quant) {
+    case Quant::kNone:
+      return 2;
+    case Quant::kNf4:
+      return 0.5 + 4.0 / 64;  // one fp32 scale a block of 64
+    case Quant::kNf4Double:
+      return 0.5 + 1.0 / 64 + 4.0 / (64 * 256);  // scales quantised to 8 bits
+    case Quant::kGptqInt4:
+      return 0.5 + 2.5 / 128;  // fp16 scale and 4-bit zero a group of 128
+    case Quant::kInt8:
+      return 1.0;
+  }
+  return 2;
+}
+
+double optimizer_bytes(Optimizer optimizer, double master_bytes) {
+  switch (optimizer) {
+    case Optimizer::kAdamw:
+    case Optimizer::kAdamwFused:
+      return 2 * master_bytes;
+    case Optimizer::kAdamw8bit:
+      return 2;
+    case Optimizer::kPagedAdamw:
+    case Optimizer::kPagedAdamw8bit:
+      return 0;
+    case Optimizer::kSgd:
+      return 0;
+    case Optimizer::kAdafactor:
+      return 0.05;
+    case Optimizer::kLion:
+    case Optimizer::kMuon:
+      return master_bytes;
+  }
+  return 8;
+}
+
+States count_states(const RankModel& m, const Setting& s, const Machine& machine) {
+  States out;
+  const Shards n = shards_of(s, machine);
+  if (is_lora(s)) {
+    add_lora(m, s, n, out);
+  } else {
+    add_full(m, s, n, out);
+  }
+  add_gathered(m, s, n, out);
+  return out;
+}
+
+}  // namespace fx::knowledge::plan

@@ -1,0 +1,26 @@
+// Bytes of weights, gradients and optimizer state on one rank.
+#pragma once
+
+#include "knowledge/plan/setting.h"
+
+namespace fx::knowledge::plan {
+
+struct States {
+  double weights = 0;        // resident weights, frozen ones included
+  double grads = 0;          // once backward has ended
+  double optimizer = 0;      // moments, and master weights where they are a copy
+  double step_temp = 0;      // what the optimizer step allocates on top
+  double gathered = 0;       // full parameters alive in forward and backward: current and prefetched unit, root unit
+  double kept_gathered = 0;  // full parameters that stay from forward to backward (reshard_after_forward = false)
+  double unit_grad = 0;      // full gradient of one unit before it is reduced, and the reduction's input
+  double quant_temp = 0;     // one dequantised matrix
+  double trainable = 0;      // parameters the optimizer steps on, on this rank before sharding
+};
+
+States count_states(const RankModel& model, const Setting& setting, const Machine& machine);
+// Bytes an element of a quantised weight, scales included.
+double quant_bytes(Quant quant);
+// Bytes of optimizer state an element of a master_bytes-wide parameter.
+double optimizer_bytes(Optimizer optimizer, double master_bytes);
+
+}  // namespace fx::knowledge::plan

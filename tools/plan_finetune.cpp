@@ -1,0 +1,142 @@
+#include "tools/plan_finetune.h"
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "knowledge/plan/plan.h"
+
+namespace fx::tools {
+namespace {
+
+using namespace knowledge::plan;
+
+constexpr double kGib = 1024.0 * 1024 * 1024;
+
+double rounded(double value, double step) {
+  return std::round(value / step) * step;
+}
+double gib(double bytes) {
+  return std::round(bytes / kGib * 100) / 100;
+}
+// Three significant figures or so: more would claim what a plan cannot know.
+double speed(double value) {
+  return value < 1000 ? rounded(value, 0.01) : std::round(value);
+}
+
+Json memory_json(const MemoryPlan& m) {
+  Json parts = Json::object();
+  for (const auto& [name, bytes] : m.components) parts[name] = gib(bytes);
+  Json moments = Json::object();
+  for (const auto& moment : m.moments) moments[moment.name] = gib(moment.bytes);
+  Json out = {{"allocated", gib(m.allocated)},
+              {"reserved", gib(m.reserved)},
+              {"nvidia_smi", gib(m.nvidia_smi)},
+              {"needed", gib(m.needed)},
+              {"by_component", parts},
+              {"peak_moment", m.peak_moment},
+              {"moments", moments},
+              {"low", gib(m.low)},
+              {"high", gib(m.high)}};
+  if (m.host > 0) out["host_per_machine"] = gib(m.host);
+  return out;
+}
+
+const char* dtype(double bytes) {
+  return bytes > 2 ? "fp32" : "bf16";
+}
+
+Json setting_json(const Setting& s) {
+  const auto whole = [](double v) { return static_cast<long long>(v); };
+  return {{"method", to_string(s.method)},
+          {"sharding", to_string(s.sharding)},
+          {"reshard_after_forward", s.reshard},
+          {"cpu_offload", s.offload},
+          {"activation_checkpointing", to_string(s.checkpointing)},
+          {"seq_len", whole(s.seq)},
+          {"micro_batch", whole(s.micro_batch)},
+          {"grad_accum", whole(s.grad_accum)},
+          {"param_dtype", dtype(s.param_bytes)},
+          {"reduce_dtype", dtype(s.reduce_bytes)},
+          {"master_dtype", dtype(s.master_bytes)},
+          {"optimizer", to_string(s.optimizer)},
+          {"loss_impl", to_string(s.loss)},
+          {"tp", whole(s.tp)},
+          {"pp", whole(s.pp)},
+          {"cp", whole(s.cp)},
+          {"ep", whole(s.ep)},
+          {"compile", s.compile},
+          {"fp8", s.fp8}};
+}
+
+Json speed_json(const SpeedPlan& s) {
+  const auto ms = [](double seconds) { return rounded(1e3 * seconds, 0.01); };
+  return {{"step_s", rounded(s.step_s, 0.0001)},
+          {"matrix_products_ms", ms(s.gemm_s)},
+          {"attention_ms", ms(s.attention_s)},
+          {"bandwidth_bound_ms", ms(s.elementwise_s)},
+          {"dequantise_ms", ms(s.dequant_s)},
+          {"communication_ms", ms(s.comm_s)},
+          {"exposed_communication_ms", ms(s.exposed_comm_s)},
+          {"offload_ms", ms(s.offload_s)},
+          {"optimizer_ms", ms(s.optimizer_s)},
+          {"launch_ms", ms(s.launch_s)},
+          {"pipeline_bubble_ms", ms(s.bubble_s)}};
+}
+
+Json plan_json(const Plan& plan) {
+  Json out = {{"applicable", plan.applicable}, {"strategy", plan.strategy}, {"reasons", plan.reasons}};
+  if (!plan.applicable) return out;
+  const Candidate& c = plan.chosen;
+  out["fits"] = c.memory.fits;
+  out["memory_gib"] = memory_json(c.memory);
+  out["tokens_per_s_per_gpu"] = speed(c.speed.tokens_per_s);
+  out["tokens_per_s"] = speed(c.speed.tokens_per_s * plan.machine.world());
+  out["mfu"] = rounded(c.speed.mfu, 0.0001);
+  out["bound_by"] = c.speed.bound_by;
+  if (plan.hours > 0) out["hours"] = rounded(plan.hours, 0.001);
+  if (plan.cost > 0) out["cost"] = rounded(plan.cost, 0.01);
+  out["settings"] = setting_json(c.setting);
+  out["micro_batch_time"] = speed_json(c.speed);
+  out["parameters"] = {{"total", std::round(plan.count.total)}, {"active", std::round(plan.count.active)}};
+  out["hardware_used"] = {{"gpu", plan.machine.gpu.name},
+                          {"usable_memory_gib", plan.machine.gpu.memory_gib},
+                          {"peak_tflops", plan.machine.gpu.peak_tflops},
+                          {"source", plan.machine.gpu.source},
+                          {"gpus", static_cast<long long>(plan.machine.world())}};
+  out["steps"] = plan.steps;
+  out["recommendations"] = Json::array();
+  for (const auto& r : plan.recommendations) {
+    out["recommendations"].push_back({{"change", r.change},
+                                      {"effect", r.why},
+                                      {"memory_gib", rounded(r.memory_gib, 0.01)},
+                                      {"tokens_per_s_per_gpu", speed(r.tokens_per_s)},
+                                      {"fits", r.fits}});
+  }
+  out["assumptions"] = plan.assumptions;
+  for (const auto& [name, text] : plan.files) out["files"][name] = text;
+  return out;
+}
+
+}  // namespace
+
+Result<Json> plan_finetune(const Json& arguments) {
+  const auto args = plan_fields().parse(arguments);
+  if (!args) return args.error();
+  const auto plan = make_plan(*args);
+  if (!plan) return plan.error();
+  return plan_json(*plan);
+}
+
+Tool plan_finetune_tool() {
+  return {"plan_finetune",
+          "Predicts memory per GPU, speed, time and cost of a fine-tune, says whether it fits and what bounds it, "
+          "chooses the "
+          "settings that are left open, and says when FSDP is the wrong tool. Needs the model's config.json fields and "
+          "the hardware.",
+          to_text(schema_of(plan_fields().infos())),
+          "",
+          true,
+          [](const Json& arguments, ToolContext&) { return plan_finetune(arguments); }};
+}
+
+}  // namespace fx::tools
