@@ -8,6 +8,9 @@
 
 #include <cerrno>
 #include <cstring>
+#include <fstream>
+#include <iterator>
+#include <sstream>
 
 extern char** environ;
 
@@ -54,6 +57,10 @@ Prepared prepare(const ProcessSpec& spec) {
     if (output < 0) fail();
     ::dup2(output, 1);
     ::dup2(output, 2);
+  }
+  // A listening socket that leaked into a process which outlives us would keep our port taken.
+  if (::close_range(3, ~0U, CLOSE_RANGE_CLOEXEC) != 0) {
+    for (int fd = 3; fd < 1024; ++fd) ::fcntl(fd, F_SETFD, FD_CLOEXEC);
   }
   sigset_t none;
   sigemptyset(&none);
@@ -134,6 +141,22 @@ void signal_group(pid_t leader, int signal) {
 }
 
 bool process_alive(pid_t pid) { return pid > 0 && (::kill(pid, 0) == 0 || errno == EPERM); }
+
+std::string process_birth(pid_t pid) {
+  std::ifstream stat("/proc/" + std::to_string(pid) + "/stat");
+  const std::string text{std::istreambuf_iterator<char>(stat), {}};
+  const auto name_end = text.rfind(')');  // the program's name may hold blanks and brackets
+  if (pid <= 0 || name_end == std::string::npos) return {};
+  std::istringstream fields(text.substr(name_end + 1));
+  std::string field, state;
+  for (int number = 3; number <= 22 && fields >> field; ++number) {
+    if (number == 3) state = field;
+  }
+  if (!fields || state == "Z" || state == "X") return {};
+  std::string boot;
+  std::ifstream("/proc/sys/kernel/random/boot_id") >> boot;
+  return boot + ":" + field;
+}
 
 Result<pid_t> start_detached(const ProcessSpec& spec) {
   // The middle process starts the real one, reports its pid and ends, so that init adopts it.

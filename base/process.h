@@ -37,6 +37,8 @@ std::optional<ExitStatus> poll_process(pid_t pid);
 ExitStatus wait_process(pid_t pid);
 void signal_group(pid_t leader, int signal);
 bool process_alive(pid_t pid);
+// Tells a process from a later one with the same pid: boot and start time. Empty when it has ended (a zombie has) or never was.
+std::string process_birth(pid_t pid);
 
 // A second process that outlives us: new session, no controlling terminal, re-parented. Returns its pid.
 Result<pid_t> start_detached(const ProcessSpec& spec);

@@ -5,6 +5,8 @@
 
 #include "base/file.h"
 #include "server/commands/call.h"
+#include "server/commands/serve.h"
+#include "server/commands/stdio.h"
 #include "server/version.h"
 #include "tools/catalogue.h"
 
@@ -15,6 +17,7 @@ struct Options {
   std::string data;
   std::string tool, file;
   std::string format = "mcp";
+  ServeOptions serve;
 };
 
 void add_script_commands(CLI::App& app, Options& options) {
@@ -27,6 +30,19 @@ void add_script_commands(CLI::App& app, Options& options) {
       ->check(CLI::IsMember({"mcp", "openai", "openapi"}));
 }
 
+void add_server_commands(CLI::App& app, Options& options) {
+  auto* serve = app.add_subcommand("serve", "Serve the tools over HTTP (REST and MCP)");
+  serve->add_option("--host", options.serve.host, "Address to listen on")->capture_default_str();
+  serve->add_option("--port", options.serve.port, "Port; 0 picks a free one")
+      ->capture_default_str()
+      ->check(CLI::Range(0, 65535));
+  serve->add_option("--allow-host", options.serve.allow_hosts, "Further name under which clients may reach us");
+  serve->add_option("--token-file", options.serve.token_file, "File with the bearer token (else $FSDP_EXPERT_TOKEN)");
+  serve->add_option("--data", options.data, "Data folder");
+  auto* stdio = app.add_subcommand("stdio", "Serve the tools over standard input and output (MCP)");
+  stdio->add_option("--data", options.data, "Data folder");
+}
+
 }  // namespace
 
 int run_command_line(int argc, char** argv) {
@@ -35,6 +51,7 @@ int run_command_line(int argc, char** argv) {
   app.require_subcommand(1);
   Options options;
   add_script_commands(app, options);
+  add_server_commands(app, options);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
@@ -43,6 +60,8 @@ int run_command_line(int argc, char** argv) {
   const auto catalogue = tools::make_catalogue();
   if (app.got_subcommand("tools")) return tools_command(catalogue, options.format);
   Services services(data_folder(options.data));
+  if (app.got_subcommand("serve")) return serve_command(catalogue, services, options.serve);
+  if (app.got_subcommand("stdio")) return stdio_command(catalogue, services);
   return call_command(catalogue, services, options.tool, options.file);
 }
 

@@ -23,4 +23,8 @@ tools::ToolContext& Services::context() {
   return parts_->context;
 }
 
+Result<void> Services::ready() {
+  return {};
+}
+
 }  // namespace fx::server

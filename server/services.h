@@ -17,6 +17,7 @@ class Services {
   Services& operator=(const Services&) = delete;
 
   tools::ToolContext& context();
+  Result<void> ready();  // everything is open and can be used
   const std::filesystem::path& data_folder() const { return data_folder_; }
 
  private:

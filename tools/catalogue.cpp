@@ -3,12 +3,16 @@
 #include <exception>
 #include <nlohmann/json.hpp>
 
+#include "tools/diagnose_failure.h"
 #include "tools/plan_finetune.h"
 
 namespace fx::tools {
 
 std::vector<Tool> make_catalogue() {
-  return {plan_finetune_tool()};
+  return {
+      diagnose_failure_tool(),
+      plan_finetune_tool(),
+  };
 }
 
 const Tool* find_tool(const std::vector<Tool>& catalogue, std::string_view name) {

@@ -29,8 +29,8 @@ struct Tool {
   std::string input_schema;
   std::string output_schema;  // empty: not promised
   bool read_only = true;      // changes nothing outside
-  // Gets the arguments as an object. "Not applicable" and "invalid config" are answers; an Error is only for arguments that
-  // cannot be used, or for our own fault. Called from several threads at once.
+  // Gets the arguments as an object. "Not applicable" and "invalid config" are answers; an Error is only for arguments
+  // that cannot be used, or for our own fault. Called from several threads at once.
   std::function<Result<Json>(const Json& arguments, ToolContext& context)> handler;
 };
 

@@ -27,22 +27,27 @@ Error unknown_tool(const std::vector<tools::Tool>& catalogue, const std::string&
 
 }  // namespace
 
-int report(const Error& error) {
+int report_json(const Error& error) {
   print_line(stderr, to_text({{"error", error_to_json(error)}}));
+  return info(error.code).exit_code;
+}
+
+int report(const Error& error) {
+  print_line(stderr, "error: " + to_line(error));
   return info(error.code).exit_code;
 }
 
 int call_command(const std::vector<tools::Tool>& catalogue, Services& services, const std::string& name,
                  const std::string& file) {
   const tools::Tool* tool = tools::find_tool(catalogue, name);
-  if (tool == nullptr) return report(unknown_tool(catalogue, name));
+  if (tool == nullptr) return report_json(unknown_tool(catalogue, name));
   const bool from_stdin = file.empty() || file == "-";
   auto text = from_stdin ? read_stdin() : read_file(file);
-  if (!text) return report(text.error());
+  if (!text) return report_json(text.error());
   auto arguments = parse_json(*text, {.max_bytes = std::size_t{64} << 20});
-  if (!arguments) return report(arguments.error());
+  if (!arguments) return report_json(arguments.error());
   auto answer = tools::call_tool(*tool, *arguments, services.context());
-  if (!answer) return report(answer.error());
+  if (!answer) return report_json(answer.error());
   print_line(stdout, to_text(*answer));
   return 0;
 }

@@ -8,7 +8,8 @@
 
 namespace fx::server {
 
-// Prints an error as one JSON line on standard error and returns its exit code.
+// Both print an error on standard error and return its exit code: one JSON line for scripts, one sentence for people.
+int report_json(const Error& error);
 int report(const Error& error);
 
 // Reads the arguments from file ("" or "-": standard input), prints the result. Returns the exit code.

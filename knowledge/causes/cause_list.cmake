@@ -1,0 +1,19 @@
+# Every cause: <id>.cpp (predicate) and <id>.md (page), in the order of the catalogue.
+set(fx_causes
+  rendezvous-port-in-use
+  rank-to-gpu-mapping
+  mesh-world-size-mismatch
+  shm-too-small
+  gpu-oom-model-load
+  gpu-oom-optimizer-step
+  gpu-oom-activations
+  gpu-oom-logits
+  gpu-oom-checkpoint-save
+  gpu-oom-fragmentation
+  gpu-oom-shared-device
+  host-ram-oom-model-load
+  host-ram-oom-runtime
+  single-rank-exception
+  rank-killed
+  nccl-timeout-undetermined
+  disk-full)

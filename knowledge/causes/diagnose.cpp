@@ -1,0 +1,115 @@
+#include "knowledge/causes/diagnose.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/secret.h"
+#include "base/text.h"
+#include "knowledge/causes/catalogue.h"
+#include "knowledge/log/log_reader.h"
+
+namespace fx::knowledge {
+namespace {
+
+constexpr std::size_t kEvidenceLines = 8;
+constexpr std::size_t kCauses = 5;
+constexpr double kLeastScore = 0.3;
+
+struct Weighed {
+  const CauseRule* rule = nullptr;
+  Claim claim;
+};
+
+EvidenceLine evidence_of(const Scene& scene, int index) {
+  const auto& line = scene.book.at(index);
+  EvidenceLine out;
+  if (scene.book.logs.size() > 1) out.log = quote_input(scene.book.logs[static_cast<std::size_t>(line.log)], 120);
+  out.line = line.number;
+  out.text = quote_input(mask_secrets(line.text), 300);
+  return out;
+}
+
+std::string first_sentence(const std::string& text) {
+  const std::string flat = replace_all(std::string(trim(text)), "\n", " ");
+  const auto end = flat.find(". ");
+  return end == std::string::npos ? flat : flat.substr(0, end + 1);
+}
+
+Cause cause_of(const Scene& scene, const Weighed& weighed, double confidence) {
+  const Page& page = cause_page(weighed.rule->id);
+  Cause out;
+  out.id = weighed.rule->id;
+  out.confidence = std::round(confidence * 100) / 100;
+  out.root_rank = weighed.claim.root_rank;
+  out.summary = weighed.claim.summary.empty() ? first_sentence(page.section("what")) : weighed.claim.summary;
+  for (const int line : weighed.claim.lines) {
+    if (out.evidence.size() < kEvidenceLines) out.evidence.push_back(evidence_of(scene, line));
+  }
+  out.first_step = replace_all(std::string(trim(page.section("first step"))), "\n", " ");
+  out.next_steps = list_items(page.section("next steps"));
+  out.sources = page.sources;
+  return out;
+}
+
+// A close second makes the first less sure.
+double confidence_of(const std::vector<Weighed>& ranked, std::size_t index) {
+  const double score = std::min(0.97, ranked[index].claim.score);
+  if (index > 0) return std::min(score, 1 - std::min(0.97, ranked[0].claim.score) + 0.1) * 0.9;
+  if (ranked.size() < 2) return score;
+  const double gap = score - ranked[1].claim.score;
+  return gap >= 0.1 ? score : score * (0.85 + 1.5 * std::max(0.0, gap));
+}
+
+std::vector<Weighed> weigh(const Scene& scene) {
+  std::vector<Weighed> out;
+  for (const auto& rule : cause_rules()) {
+    Claim found = rule.evaluate(scene, MarkView(scene.book, rule.id));
+    if (found.score >= kLeastScore) out.push_back({&rule, std::move(found)});
+  }
+  std::stable_sort(out.begin(), out.end(),
+                   [](const Weighed& a, const Weighed& b) { return a.claim.score > b.claim.score; });
+  return out;
+}
+
+}  // namespace
+
+Scene read_scene(std::span<const NamedLog> logs, const JobConfig& config) {
+  LogReader reader(cause_marks());
+  for (const auto& log : logs) {
+    reader.begin(log.name);
+    reader.feed(log.text);
+  }
+  return make_scene(reader.finish(), config);
+}
+
+Diagnosis diagnose(const Scene& scene) {
+  Diagnosis out;
+  if (!scene.scope.applicable) {
+    out.verdict = Verdict::kNotApplicable;
+    out.reason =
+        "This text does not come from a distributed training job or from a sharded checkpoint. Give the job's own "
+        "output: every "
+        "rank's stderr, the launcher's summary, and dmesg of the nodes if a process was killed.";
+    return out;
+  }
+  const auto ranked = weigh(scene);
+  if (ranked.empty()) {
+    out.verdict = Verdict::kNoFailureFound;
+    out.reason =
+        "No line shows a failure; warnings in it need no repair. If the job did stop, give the lines after the last "
+        "step.";
+    return out;
+  }
+  out.verdict = Verdict::kFailure;
+  for (std::size_t i = 0; i < ranked.size() && i < kCauses; ++i) {
+    out.causes.push_back(cause_of(scene, ranked[i], confidence_of(ranked, i)));
+  }
+  out.reason = out.causes.front().summary;
+  return out;
+}
+
+Diagnosis diagnose(std::span<const NamedLog> logs, const JobConfig& config) {
+  return diagnose(read_scene(logs, config));
+}
+
+}  // namespace fx::knowledge

@@ -1,0 +1,38 @@
+#include "knowledge/causes/cause.h"
+#include "knowledge/causes/gpu_oom.h"
+
+namespace fx::knowledge {
+namespace {
+
+Claim evaluate(const Scene& s, const MarkView& m) {
+  Claim out = claim_gpu_oom(s, OomKind::kSharedDevice);
+  const auto& startup = m("startup");
+  if (startup) {
+    bool elsewhere = matches_any("free memory on device|other processes", s.book.at(startup.first()).low);
+    const bool failed = matches_any("error|exception|not enough|less than", s.book.at(startup.first()).low);
+    if (failed && (m("holder") || elsewhere) && m("trainer") && out.score < 0.85) {
+      out.score = m("holder") ? 0.88 : 0.6;
+      out.lines.insert(out.lines.begin(), startup.first());
+    }
+  }
+  if (out.score > 0) out.show(m("holder"), 3);
+  return out;
+}
+
+}  // namespace
+
+CauseRule gpu_oom_shared_device() {
+  return {"gpu-oom-shared-device",
+          {{"startup",
+            "free memory on device*less than desired|not enough memory*mem_fraction"
+            "|no available memory for the cache blocks|mem-fraction-static"
+            "|gpu memory utilization*free|error in memory profiling|memory*other processes"
+            "|initial free memory|not enough gpu memory|no available memory"},
+           {"holder",
+            "nvidia-smi*pid|memory reserved|gpu * pid|process * has *memory in use|mib (|zombie"
+            "|leftover|colocat|sleep|hybrid engine|wake_up"},
+           {"trainer", "workerdict|fsdpworker|trainrayactor|actor|trainer|fsdp"}},
+          evaluate};
+}
+
+}  // namespace fx::knowledge

@@ -1,0 +1,183 @@
+#include "knowledge/causes/gpu_oom.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+
+#include "knowledge/log/field_reader.h"
+
+namespace fx::knowledge {
+namespace {
+
+constexpr double kGiB = 1024.0 * 1024 * 1024;
+
+std::string gib(double bytes) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.2f GiB", bytes / kGiB);
+  return text;
+}
+
+// The out-of-memory line with the most figures, the earliest of equals; warnings only when nothing else is there.
+const GpuOom* choose(const std::vector<GpuOom>& ooms) {
+  const GpuOom* best = nullptr;
+  const auto worth = [](const GpuOom& oom) {
+    return (oom.warning ? 0 : 4) + (oom.allocated >= 0) + (oom.capacity >= 0);
+  };
+  for (const auto& oom : ooms) {
+    if (oom.request > 1e15) continue;  // a size nobody asks for: garbage read from an unfinished transfer
+    if (best == nullptr || worth(oom) > worth(*best)) best = &oom;
+  }
+  return best;
+}
+
+// Bytes on the device that neither this process's PyTorch nor its CUDA context explain; -1 unknown.
+double held_by_others(const GpuOom& oom) {
+  if (oom.capacity < 0 || oom.free < 0 || oom.allocated < 0) return -1;
+  const double own = oom.process > 0 ? oom.process : oom.allocated + std::max(0.0, oom.reserved_unused) + 1.5 * kGiB;
+  return oom.capacity - oom.free - own;
+}
+
+// First value of a setting in the config or, as key=value or "key": value, in the log.
+double setting(const Scene& scene, std::initializer_list<std::string_view> keys) {
+  for (const auto key : keys) {
+    if (const auto value = number_after(scene.setting(std::string(key)), ""); value && *value > 0) return *value;
+  }
+  for (const auto key : keys) {
+    const std::string with_sign = std::string(key) + "=";
+    const std::string with_colon = std::string(key) + ":";
+    for (const auto& line : scene.book.lines) {
+      for (const auto& text : {with_sign, with_colon}) {
+        if (const auto value = number_after(line.low, text); value && *value > 0) return *value;
+      }
+    }
+  }
+  return -1;
+}
+
+// True when the request is batch x sequence x vocabulary x 2 or 4 bytes (or that of one sequence).
+bool is_logits_size(const Scene& scene, double request) {
+  const double vocabulary = setting(scene, {"vocab_size", "vocabulary", "vocab"});
+  const double sequence =
+      setting(scene, {"seq_length", "seq_len", "sequence_length", "max_seq_length", "max_seq_len", "max_length",
+                      "sequence length", "seqlen", "cutoff_len", "block_size", "longest_seq_length"});
+  if (vocabulary < 1000 || sequence < 16 || request <= 0) return false;
+  const double batch =
+      std::max(1.0, setting(scene, {"local_batch_size", "micro_batch_size", "per_device_train_batch_size",
+                                    "micro_batch", "local batch size", "batch_size", "mbs"}));
+  for (const double bytes : {2.0, 4.0}) {
+    for (const double rows : {batch, 1.0}) {
+      if (std::abs(rows * sequence * vocabulary * bytes - request) < 0.03 * request) return true;
+    }
+  }
+  return false;
+}
+
+std::string figures(const GpuOom& oom) {
+  std::string out = "it asked for " + (oom.request > 0 ? gib(oom.request) : "more");
+  if (oom.capacity > 0) out += " on a " + gib(oom.capacity) + " device";
+  if (oom.free >= 0) out += " with " + gib(oom.free) + " free";
+  if (oom.allocated >= 0) out += "; PyTorch held " + gib(oom.allocated);
+  if (oom.reserved_unused >= 0) out += ", " + gib(oom.reserved_unused) + " of its reserve unused";
+  return out;
+}
+
+void by_phase(const Scene& scene, const GpuOom& oom, OomJudgement& out) {
+  const Phase phase = scene.phase_at(oom.line);
+  const bool framed = scene.exception_at(oom.line) != nullptr && !scene.exception_at(oom.line)->frames.empty();
+  const double sure = framed ? 0.9 : 0.75;
+  switch (phase) {
+    case Phase::kLoad:
+      out.kind = OomKind::kModelLoad, out.score = scene.stepped_before(oom.line) && !framed ? 0.5 : sure;
+      break;
+    case Phase::kOptimizer:
+      out.kind = OomKind::kOptimizer, out.score = sure;
+      break;
+    case Phase::kSave:
+      out.kind = OomKind::kSave, out.score = sure;
+      break;
+    case Phase::kLogits:
+      out.kind = OomKind::kLogits, out.score = sure;
+      break;
+    case Phase::kForward:
+    case Phase::kBackward:
+    case Phase::kGenerate:
+      out.kind = OomKind::kActivations, out.score = framed ? 0.85 : 0.65;
+      break;
+    case Phase::kUnknown:
+      out.kind = OomKind::kActivations;
+      out.score = scene.steps.empty() ? 0.55 : 0.7;
+      break;
+  }
+}
+
+// A forward or backward that fails where it fitted before the optimizer's state came into being or was restored.
+void consider_new_optimizer_state(const Scene& scene, const GpuOom& oom, OomJudgement& out) {
+  if (out.kind != OomKind::kActivations) return;
+  const auto restored = scene.book.lines_matching(
+      "load*optimizer|restor*optimizer|optimizer*restored|optimizer*loaded|resum*optimizer|optimizer state*gib|without "
+      "optimizer*fits"
+      "|fresh run*fits|step 1*fits|from scratch*fits|with optimizer state|exp_avg");
+  for (const int line : restored) {
+    if (line >= oom.line) continue;
+    const bool stepped = std::any_of(scene.steps.begin(), scene.steps.end(),
+                                     [&](const StepEvent& step) { return step.line > line && step.line < oom.line; });
+    if (stepped) continue;
+    out.kind = OomKind::kOptimizer;
+    out.score = 0.75;
+    out.lines.insert(out.lines.begin(), line);
+    return;
+  }
+}
+
+}  // namespace
+
+OomJudgement judge_gpu_oom(const Scene& scene) {
+  OomJudgement out;
+  const GpuOom* oom = choose(scene.ooms);
+  if (oom == nullptr) return out;
+  out.lines.push_back(oom->line);
+  if (const int telling = scene.phase_line(oom->line); telling >= 0) out.lines.push_back(telling);
+  std::vector<int> failed;
+  for (const auto& other : scene.ooms) {
+    if (!other.warning) failed.push_back(other.line);
+    if (out.lines.size() < 5 && other.line != oom->line) out.lines.push_back(other.line);
+  }
+  if (failed.empty()) failed.push_back(oom->line);
+  out.root_rank = scene.one_rank(failed);
+
+  const double others = held_by_others(*oom);
+  if (others > std::max(3 * kGiB, 0.12 * oom->capacity)) {
+    out.kind = OomKind::kSharedDevice;
+    out.score = 0.88;
+    out.summary = "Another process holds " + gib(others) + " of this GPU: " + figures(*oom) + ".";
+    return out;
+  }
+  if (oom->reserved_unused > kGiB && oom->reserved_unused > 1.5 * oom->request && oom->request > 0) {
+    out.kind = OomKind::kFragmentation;
+    out.score = 0.93;
+    out.summary = "Enough memory was reserved but it is split up: " + figures(*oom) + ".";
+    return out;
+  }
+  by_phase(scene, *oom, out);
+  if ((out.kind == OomKind::kActivations) && is_logits_size(scene, oom->request)) {
+    out.kind = OomKind::kLogits;
+    out.score = 0.88;
+  }
+  consider_new_optimizer_state(scene, *oom, out);
+  out.summary =
+      "The GPU ran out of memory (" + std::string(to_string(scene.phase_at(oom->line))) + "): " + figures(*oom) + ".";
+  return out;
+}
+
+Claim claim_gpu_oom(const Scene& scene, OomKind kind) {
+  const OomJudgement judged = judge_gpu_oom(scene);
+  Claim out;
+  if (judged.kind != kind) return out;
+  out.score = judged.score;
+  out.lines = judged.lines;
+  out.root_rank = judged.root_rank;
+  out.summary = judged.summary;
+  return out;
+}
+
+}  // namespace fx::knowledge

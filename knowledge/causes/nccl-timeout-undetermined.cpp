@@ -1,0 +1,32 @@
+#include "knowledge/causes/cause.h"
+
+namespace fx::knowledge {
+namespace {
+
+Claim evaluate(const Scene& s, const MarkView& m) {
+  if (!m("timeout") && !m("exception")) return {};
+  Claim out = claim(m("timeout") ? 0.5 : 0.32, m("timeout") ? m("timeout") : m("exception"), 2);
+  if (s.desync.any()) {
+    out.score = 0.4;
+    for (const int line : s.desync.lines) out.show(line);
+  }
+  for (const auto& oom : s.ooms) {
+    if (oom.request > 1e15) out.show(oom.line), out.score = 0.8;
+  }
+  return out;
+}
+
+}  // namespace
+
+CauseRule nccl_timeout_undetermined() {
+  return {"nccl-timeout-undetermined",
+          {{"timeout",
+            "watchdog caught collective operation timeout|timed out waiting*ms for"
+            "|some nccl operations have failed or timed out|collective*timed out|alltoall*timeout"
+            "|unbound_buffer.cc*timed out|wait timeout after|rank*failed to pass monitoredbarrier"
+            "|heartbeat monitor timed out|operation timed out|nccl*timeout"},
+           {"exception", "remote process exited|ncclremoteerror|processgroupnccl's watchdog got stuck"}},
+          evaluate};
+}
+
+}  // namespace fx::knowledge

@@ -1,0 +1,119 @@
+#include "knowledge/log/desync.h"
+
+#include <algorithm>
+#include <map>
+#include <string>
+
+namespace fx::knowledge {
+namespace {
+
+struct Row {
+  int line = 0;
+  int rank = -1;
+  std::string what;
+};
+
+// Among rows of one sequence number: the ranks outside the largest equal group.
+void compare_rows(const std::map<long long, std::vector<Row>>& by_sequence, Desync& out) {
+  for (const auto& [sequence, rows] : by_sequence) {
+    std::map<std::string, std::set<int>> sides;
+    for (const auto& row : rows) sides[row.what].insert(row.rank);
+    if (sides.size() < 2) continue;
+    const auto largest = std::max_element(
+        sides.begin(), sides.end(), [](const auto& a, const auto& b) { return a.second.size() < b.second.size(); });
+    for (const auto& [what, ranks] : sides) {
+      if (what == largest->first) continue;
+      if (ranks.size() == largest->second.size()) out.sides_equal = true;
+      out.differing.insert(ranks.begin(), ranks.end());
+    }
+    out.sequence = sequence;
+    for (const auto& row : rows) {
+      if (out.differing.count(row.rank) > 0) out.lines.push_back(row.line);
+    }
+    for (const auto& row : rows) {
+      if (out.differing.count(row.rank) == 0 && out.lines.size() < 6) out.lines.push_back(row.line);
+    }
+    return;  // the first number where they part is the telling one
+  }
+}
+
+void find_behind_by_status(const std::vector<WorkStatus>& status, Desync& out) {
+  std::map<std::string, std::map<int, const WorkStatus*>> groups;
+  for (const auto& row : status) {
+    auto& newest = groups[row.group][row.rank];
+    if (newest == nullptr || row.enqueued > newest->enqueued) newest = &row;
+  }
+  for (const auto& [group, ranks] : groups) {
+    long long most = -1;
+    for (const auto& [rank, row] : ranks) most = std::max(most, row->enqueued);
+    for (const auto& [rank, row] : ranks) {
+      if (row->enqueued < 0 || row->enqueued >= most) continue;
+      out.behind.insert(rank);
+      out.lines.push_back(row->line);
+      out.sequence = most;
+    }
+  }
+}
+
+void find_behind_by_timeout(const std::vector<CollectiveTimeout>& timeouts, Desync& out) {
+  std::map<int, const CollectiveTimeout*> first;
+  for (const auto& row : timeouts) {
+    if (row.rank < 0 || row.sequence < 0) continue;
+    auto& oldest = first[row.rank];
+    if (oldest == nullptr || row.sequence < oldest->sequence) oldest = &row;
+  }
+  long long most = -1;
+  for (const auto& [rank, row] : first) most = std::max(most, row->sequence);
+  for (const auto& [rank, row] : first) {
+    if (row->sequence == most) continue;
+    out.behind.insert(rank);
+    out.lines.push_back(row->line);
+    out.sequence = most;
+  }
+}
+
+void find_absent(const std::set<int>& seen, int world, Desync& out) {
+  std::set<int> all = seen;
+  for (int rank = 0; rank < world && world <= 100000; ++rank) all.insert(rank);
+  std::set<int> missing;
+  std::set_difference(all.begin(), all.end(), out.timed_out.begin(), out.timed_out.end(),
+                      std::inserter(missing, missing.end()));
+  // Only telling when nearly all the others spoke.
+  if (out.timed_out.size() >= 2 && missing.size() * 3 <= all.size()) out.absent = std::move(missing);
+  if (out.timed_out.size() == 1 && missing.size() == 1 && all.size() == 2) out.absent = std::move(missing);
+}
+
+}  // namespace
+
+int Desync::suspect() const {
+  if (behind.size() == 1) return *behind.begin();
+  if (!behind.empty()) return -1;
+  if (differing.size() == 1 && !sides_equal) return *differing.begin();
+  if (!differing.empty()) return -1;
+  return absent.size() == 1 ? *absent.begin() : -1;
+}
+
+Desync find_desync(const std::vector<CollectiveTimeout>& timeouts, const std::vector<WorkStatus>& status,
+                   const std::vector<RunningCollective>& running, const std::set<int>& seen, int world) {
+  Desync out;
+  std::map<long long, std::vector<Row>> by_sequence;
+  for (const auto& row : timeouts) {
+    if (row.rank < 0) continue;
+    out.timed_out.insert(row.rank);
+    if (row.sequence < 0) continue;
+    by_sequence[row.sequence].push_back(
+        {row.line, row.rank,
+         row.operation + "/" + std::to_string(row.elements_in) + "/" + std::to_string(row.elements_out)});
+  }
+  for (const auto& row : running) {
+    if (row.sequence < 0 || row.rank < 0) continue;
+    by_sequence[row.sequence].push_back({row.line, row.rank, row.operation + row.shape});
+  }
+  find_behind_by_status(status, out);
+  if (out.behind.empty()) find_behind_by_timeout(timeouts, out);
+  compare_rows(by_sequence, out);
+  find_absent(seen, world, out);
+  return out;
+}
+
+}  // namespace fx::knowledge

@@ -1,0 +1,159 @@
+#include "knowledge/log/log_reader.h"
+
+#include <algorithm>
+
+#include "base/text.h"
+
+namespace fx::knowledge {
+namespace {
+
+// Removes ANSI escape sequences (colours, cursor moves) and other control bytes but the tab.
+void strip_controls(std::string_view in, std::string& out) {
+  out.clear();
+  for (std::size_t i = 0; i < in.size(); ++i) {
+    const char c = in[i];
+    if (c == '\x1b') {
+      if (i + 1 < in.size() && in[i + 1] == '[') {
+        i += 2;
+        while (i < in.size() && (in[i] < '@' || in[i] > '~')) ++i;
+      } else if (i + 1 < in.size()) {
+        ++i;
+      }
+    } else if (static_cast<unsigned char>(c) >= 0x20 || c == '\t') {
+      out += c;
+    }
+  }
+}
+
+bool has_controls(std::string_view line) {
+  return std::any_of(line.begin(), line.end(),
+                     [](char c) { return static_cast<unsigned char>(c) < 0x20 && c != '\t'; });
+}
+
+// "rank_3.log", "logs/rank3/stderr.log": the number behind "rank", -1 if there is none.
+int rank_in_name(std::string_view name) {
+  const std::string low = to_lower(name);
+  const auto at = low.rfind("rank");
+  if (at == std::string::npos) return -1;
+  std::size_t pos = at + 4;
+  if (pos < low.size() && (low[pos] == '_' || low[pos] == '-')) ++pos;
+  std::size_t end = pos;
+  while (end < low.size() && end - pos < 6 && low[end] >= '0' && low[end] <= '9') ++end;
+  if (end == pos) return -1;
+  return static_cast<int>(*to_integer(std::string_view(low).substr(pos, end - pos)));
+}
+
+}  // namespace
+
+LogReader::LogReader(const MarkTable& table, LogLimits limits) : table_(table), limits_(limits) {
+  book_.table = &table;
+  book_.hits.resize(table.size());
+}
+
+void LogReader::begin(std::string name) {
+  if (!book_.logs.empty()) end_log();
+  log_rank_ = rank_in_name(name);
+  book_.logs.push_back(std::move(name));
+  number_ = 0;
+  follow_ = 0;
+  rank_of_actor_.clear();
+}
+
+void LogReader::end_log() {
+  if (!pending_.empty()) take_line(pending_);
+  pending_.clear();
+  book_.line_counts.push_back(number_);
+}
+
+LogBook LogReader::finish() {
+  if (!book_.logs.empty()) end_log();
+  return std::move(book_);
+}
+
+void LogReader::feed(std::string_view chunk) {
+  while (!chunk.empty()) {
+    const auto end = chunk.find('\n');
+    const std::string_view part = chunk.substr(0, end);
+    if (end == std::string_view::npos) {
+      // A line without end must not grow without bound.
+      if (pending_.size() < (std::size_t{1} << 20)) pending_.append(part);
+      return;
+    }
+    if (pending_.empty()) {
+      take_line(part);
+    } else {
+      pending_.append(part);
+      take_line(pending_);
+      pending_.clear();
+    }
+    chunk.remove_prefix(end + 1);
+  }
+}
+
+void LogReader::take_line(std::string_view line) {
+  ++number_;
+  if (!line.empty() && line.back() == '\r') line.remove_suffix(1);
+  if (line.find('\r') == std::string_view::npos) return take_segment(line);
+  // A progress bar overwrites itself: each state is a line of its own with the same number.
+  for (const auto segment : split(line, '\r')) {
+    if (!segment.empty()) take_segment(segment);
+  }
+}
+
+bool LogReader::wanted(std::string_view segment, bool marked) {
+  if (book_.lines.size() >= limits_.kept_lines || kept_bytes_ > limits_.kept_bytes) return false;
+  if (marked) {
+    follow_ = 2;
+    return true;
+  }
+  if (static_cast<std::size_t>(number_) <= limits_.whole_lines) return true;
+  if (follow_ > 0 && !segment.empty()) {
+    --follow_;
+    return true;
+  }
+  return false;
+}
+
+void LogReader::take_segment(std::string_view segment) {
+  if (segment.size() > limits_.line_bytes) segment = segment.substr(0, limits_.line_bytes);
+  if (segment.find('\x1b') != std::string_view::npos || has_controls(segment)) {
+    strip_controls(segment, cleaned_);
+    segment = cleaned_;
+  }
+  found_.clear();
+  table_.find(segment, {}, found_);
+  const bool marked = std::any_of(found_.begin(), found_.end(), [&](std::uint32_t mark) {
+    return book_.hits[mark].lines.size() < limits_.hits_per_mark;
+  });
+  const bool kept = wanted(segment, marked);
+  if (kept) keep(segment);
+  for (const auto mark : found_) {
+    ++book_.hits[mark].count;
+    if (kept) book_.hits[mark].lines.push_back(static_cast<int>(book_.lines.size()) - 1);
+  }
+}
+
+void LogReader::keep(std::string_view segment) {
+  LogLine line;
+  line.log = static_cast<int>(book_.logs.size()) - 1;
+  line.number = number_;
+  line.text = std::string(segment);
+  line.low = to_lower(segment);
+  line.head = read_head(segment);
+  line.rank = line.head.rank >= 0 ? line.head.rank : log_rank_;
+  std::string writer = line.head.actor + "/" + line.head.host + "/" + std::to_string(line.head.pid);
+  if (line.head.pid >= 0) {
+    if (line.head.rank >= 0) {
+      rank_of_actor_.emplace(writer, line.head.rank);
+    } else if (const auto known = rank_of_actor_.find(writer); known != rank_of_actor_.end() && line.rank < 0) {
+      line.rank = known->second;
+    }
+  }
+  writer +=
+      "/" + std::to_string(line.rank) + "/" + std::to_string(line.head.local_rank) + "/" + std::to_string(line.log);
+  line.stream = streams_.emplace(std::move(writer), static_cast<int>(streams_.size())).first->second;
+  kept_bytes_ += 2 * segment.size() + sizeof(LogLine);
+  book_.lines.push_back(std::move(line));
+}
+
+}  // namespace fx::knowledge

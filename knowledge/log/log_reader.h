@@ -1,0 +1,53 @@
+// Reads logs as a stream of chunks and keeps what matters: linear time, memory bounded by the limits, whatever the
+// input.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "knowledge/log/log_book.h"
+
+namespace fx::knowledge {
+
+struct LogLimits {
+  std::size_t whole_lines = 3000;  // so many lines of a log are kept whatever they say
+  std::size_t kept_lines = 40000;  // in all
+  std::size_t kept_bytes = std::size_t{12} << 20;
+  std::size_t line_bytes = 4096;  // longer lines are cut
+  std::size_t hits_per_mark = 6000;
+};
+
+class LogReader {
+ public:
+  explicit LogReader(const MarkTable& table, LogLimits limits = {});
+  // Begins a log. A name such as "rank_3.log" tells the rank of its lines.
+  void begin(std::string name);
+  void feed(std::string_view chunk);
+  // Ends the last log; the reader is used up.
+  LogBook finish();
+
+ private:
+  void take_line(std::string_view line);
+  void take_segment(std::string_view segment);
+  bool wanted(std::string_view segment, bool marked);
+  void keep(std::string_view segment);
+  void end_log();
+
+  const MarkTable& table_;
+  LogLimits limits_;
+  LogBook book_;
+  std::string pending_;  // an unfinished line
+  std::string cleaned_;
+  int number_ = 0;
+  int log_rank_ = -1;
+  int follow_ = 0;  // so many more lines are kept because of the one before
+  std::size_t kept_bytes_ = 0;
+  std::vector<std::uint32_t> found_;
+  std::unordered_map<std::string, int> streams_;
+  std::unordered_map<std::string, int> rank_of_actor_;
+};
+
+}  // namespace fx::knowledge

@@ -1,0 +1,142 @@
+#include "knowledge/log/scene.h"
+
+#include <algorithm>
+
+#include "base/text.h"
+#include "knowledge/log/exception_events.h"
+#include "knowledge/log/exit_events.h"
+#include "knowledge/log/field_reader.h"
+#include "knowledge/log/memory_events.h"
+#include "knowledge/log/train_progress.h"
+
+namespace fx::knowledge {
+namespace {
+
+const std::vector<Mark>& world_marks() {
+  static const std::vector<Mark> marks{
+      {"world", "world_size|world size|nranks|nproc_per_node|nproc-per-node|num_processes|ngpu=|nnodes|global_rank*/"}};
+  return marks;
+}
+
+int find_world(const LogBook& book) {
+  long long world = -1, per_node = -1, nodes = 1;
+  const auto take = [](long long& into, std::optional<long long> value) {
+    if (value && *value > 0 && *value < 1000000) into = std::max(into, *value);
+  };
+  for (const int index : book.find("core", "world").lines) {
+    const std::string low = replace_all(book.at(index).low, "\"", "");
+    for (const std::string_view key :
+         {"world_size=", "world_size =", "world_size:", "world_size(", "world size:", "world size ", "nranks "}) {
+      take(world, integer_after(low, key));
+    }
+    for (const std::string_view key : {"nproc_per_node=", "nproc_per_node ", "nproc-per-node=", "nproc-per-node ",
+                                       "--num_processes ", "--num_processes=", "ngpu="}) {
+      take(per_node, integer_after(low, key));
+    }
+    for (const std::string_view key : {"nnodes=", "nnodes ", "nnodes:"}) take(nodes, integer_after(low, key));
+  }
+  if (world > 0) return static_cast<int>(world);
+  return per_node > 0 ? static_cast<int>(per_node * nodes) : -1;
+}
+
+}  // namespace
+
+std::vector<Mark> core_marks() {
+  std::vector<Mark> out;
+  for (const auto* group : {&collective_marks(), &exit_marks(), &memory_marks(), &exception_marks(), &progress_marks(),
+                            &scope_marks(), &world_marks()}) {
+    out.insert(out.end(), group->begin(), group->end());
+  }
+  out.push_back({"shell", "$ "});
+  return out;
+}
+
+Scene make_scene(LogBook book, JobConfig config) {
+  Scene scene;
+  scene.book = std::move(book);
+  scene.config = std::move(config);
+  scene.timeouts = read_collective_timeouts(scene.book);
+  scene.status = read_work_status(scene.book);
+  scene.running = read_running_collectives(scene.book);
+  scene.exits = read_exits(scene.book);
+  scene.ooms = read_gpu_ooms(scene.book);
+  scene.exceptions = read_exceptions(scene.book);
+  scene.steps = read_steps(scene.book);
+  for (const auto& line : scene.book.lines) {
+    if (line.rank >= 0) scene.ranks.insert(line.rank);
+  }
+  for (const auto& event : scene.timeouts) {
+    if (event.rank >= 0) scene.ranks.insert(event.rank);
+  }
+  for (const auto& exit : scene.exits) {
+    if (exit.rank >= 0) scene.ranks.insert(exit.rank);
+  }
+  scene.world = find_world(scene.book);
+  if (scene.world > 0 && !scene.ranks.empty() && *scene.ranks.rbegin() >= scene.world) scene.world = -1;
+  scene.desync = find_desync(scene.timeouts, scene.status, scene.running, scene.ranks, scene.world);
+  scene.scope = find_scope(scene.book, scene.steps.size() >= 2);
+  return scene;
+}
+
+std::string Scene::setting(const std::string& key) const {
+  const auto it = config.find(key);
+  return it == config.end() ? std::string{} : it->second;
+}
+
+const ExceptionEvent* Scene::exception_at(int line) const {
+  const auto it =
+      std::find_if(exceptions.begin(), exceptions.end(), [&](const auto& event) { return event.line == line; });
+  return it == exceptions.end() ? nullptr : &*it;
+}
+
+int Scene::phase_line(int line) const {
+  if (const auto* exception = exception_at(line)) {
+    const int frame = telling_frame(book, exception->frames);
+    if (frame >= 0 && phase_of_code(book.at(frame).low_body()) != Phase::kUnknown) return frame;
+  }
+  const int rank = book.at(line).rank;
+  for (int i = line - 1; i >= 0 && i > line - 400 && book.at(i).log == book.at(line).log; --i) {
+    const auto& other = book.at(i);
+    if (rank >= 0 && other.rank >= 0 && other.rank != rank && other.rank != 0) continue;
+    if (phase_announced(other.low_body()) != Phase::kUnknown) return i;
+  }
+  return -1;
+}
+
+Phase Scene::phase_at(int line) const {
+  const int telling = phase_line(line);
+  if (telling < 0) return Phase::kUnknown;
+  if (const auto* exception = exception_at(line)) {
+    if (std::find(exception->frames.begin(), exception->frames.end(), telling) != exception->frames.end()) {
+      return phase_of_code(book.at(telling).low_body());
+    }
+  }
+  return phase_announced(book.at(telling).low_body());
+}
+
+bool Scene::stepped_before(int line) const {
+  return std::any_of(steps.begin(), steps.end(), [&](const auto& step) { return step.line < line; });
+}
+
+int Scene::failed_by_itself() const {
+  std::set<int> own, others;
+  bool several_nodes = false;
+  for (const auto& exit : exits) {
+    const int rank = exit.rank >= 0 ? exit.rank : exit.local_rank;
+    if (rank < 0) continue;
+    several_nodes = several_nodes || (exit.rank >= 0 && exit.local_rank >= 0 && exit.rank != exit.local_rank);
+    (exit.code != 0 || exit.signal == 9 || exit.signal == 11 || exit.signal == 7 ? own : others).insert(rank);
+  }
+  if (several_nodes) return -1;
+  return own.size() == 1 ? *own.begin() : -1;
+}
+
+std::optional<int> Scene::one_rank(const std::vector<int>& lines) const {
+  const auto named = book.ranks_of(lines);
+  if (named.size() == 1) return *named.begin();
+  if (!named.empty()) return std::nullopt;
+  const int own = failed_by_itself();
+  return own >= 0 ? std::optional<int>(own) : std::nullopt;
+}
+
+}  // namespace fx::knowledge

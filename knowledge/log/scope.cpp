@@ -1,0 +1,49 @@
+#include "knowledge/log/scope.h"
+
+#include <algorithm>
+
+namespace fx::knowledge {
+
+const std::vector<Mark>& scope_marks() {
+  static const std::vector<Mark> marks{
+      {"distributed",
+       "torch.distributed|torch/"
+       "distributed|torchrun|torchelastic|processgroupnccl|processgroupgloo|init_process_group|[c10d]|nccl|fsdp"
+       "|fully_shard|fullysharded|deepspeed|accelerate "
+       "launch|accelerate/|accelerate.|megatron|nproc_per_node|world_size|world size"
+       "|--local_rank|local_rank|dtensor|distributed_type|dp_shard|hsdp|zero3|zero "
+       "stage|zero_to_fp32|stage3_gather|torch.multiprocessing"
+       "|torch/multiprocessing|global_rank|horovod|trainrayactor|workerdict|fsdpworker|data "
+       "parallel|dataparallel|_fsdp_wrapped_module"
+       "|[rank0]|[rank1]|dcp.save|.distcp|nnodes|supervisor: rank"},
+      {"trainer",
+       "train.py|trainer|training|finetun|fine-tun|pretrain|optimizer|backward(|grad_norm|learning_rate|lr_scheduler|"
+       "epoch|fsdp|deepspeed"
+       "|torchrun|accelerate "
+       "launch|accelerate/|checkpoint-|save_checkpoint|resum|gradient|zero3|zero_to_fp32|sft|grpo|ppo|dpo|rlhf"
+       "|trainrayactor|workerdict|state_dict|loss.backward|saving*model|fully_shard|train_|autograd|dataloader|actor_"
+       "rollout|update_weight"
+       "|weight update|weight sync|torchtitan|torch/distributed/elastic"},
+      {"serving",
+       "vllm|sglang|api_server|/v1/chat/completions|/v1/"
+       "completions|uvicorn|text-generation-inference|triton_server|tritonserver"
+       "|tensorrt_llm|llama.cpp|ollama|lmdeploy|avg generation throughput"},
+      {"elsewhere_torch", "torch|transformers|cuda|safetensors|pytorch"},
+  };
+  return marks;
+}
+
+Scope find_scope(const LogBook& book, bool has_losses) {
+  Scope scope;
+  const bool torch = static_cast<bool>(book.find("core", "elsewhere_torch"));
+  const bool ranked =
+      std::any_of(book.lines.begin(), book.lines.end(), [](const LogLine& line) { return line.head.rank >= 0; });
+  scope.distributed = static_cast<bool>(book.find("core", "distributed")) || (ranked && torch);
+  scope.serving = static_cast<bool>(book.find("core", "serving"));
+  scope.training = has_losses || static_cast<bool>(book.find("core", "trainer"));
+  scope.applicable = scope.serving ? scope.training && (scope.distributed || has_losses)
+                                   : scope.distributed || (scope.training && (torch || has_losses));
+  return scope;
+}
+
+}  // namespace fx::knowledge
