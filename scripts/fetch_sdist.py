@@ -73,7 +73,8 @@ def main() -> None:
                 download(o.package, o.version, o.sha256, archive)
                 extract(archive.name, o.folder, o.files, o.into)
         except Exception as error:  # the script's edge: whatever pip raised becomes one sentence
-            sys.exit(f"error: {o.package} {o.version} could not be fetched: {str(error).splitlines()[0] if str(error) else error!r}")
+            reason = " ".join(str(error).split()) or type(error).__name__
+            sys.exit(f"error: {o.package} {o.version} could not be fetched: {reason}")
 
 
 if __name__ == "__main__":

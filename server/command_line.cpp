@@ -7,6 +7,7 @@
 #include "server/commands/call.h"
 #include "server/commands/serve.h"
 #include "server/commands/stdio.h"
+#include "server/people_command_line.h"
 #include "server/version.h"
 #include "tools/catalogue.h"
 
@@ -20,17 +21,22 @@ struct Options {
   ServeOptions serve;
 };
 
-void add_script_commands(CLI::App& app, Options& options) {
+void add_script_commands(CLI::App& app, Options& options, Chosen& chosen) {
   auto* call = app.add_subcommand("call", "Call a tool with JSON arguments and print its JSON answer");
   call->add_option("tool", options.tool, "Name of the tool")->required();
   call->add_option("file", options.file, "File with the arguments (default: standard input)");
-  call->add_option("--data", options.data, "Data folder");
+  call->callback([&] {
+    chosen = [&](Session& session) {
+      return call_command(session.catalogue, session.services, options.tool, options.file);
+    };
+  });
   auto* tools = app.add_subcommand("tools", "Print the tools and their schemas");
   tools->add_option("--format", options.format, "mcp, openai or openapi")
       ->check(CLI::IsMember({"mcp", "openai", "openapi"}));
+  tools->callback([&] { chosen = [&](Session& session) { return tools_command(session.catalogue, options.format); }; });
 }
 
-void add_server_commands(CLI::App& app, Options& options) {
+void add_server_commands(CLI::App& app, Options& options, Chosen& chosen) {
   auto* serve = app.add_subcommand("serve", "Serve the tools over HTTP (REST and MCP)");
   serve->add_option("--host", options.serve.host, "Address to listen on")->capture_default_str();
   serve->add_option("--port", options.serve.port, "Port; 0 picks a free one")
@@ -38,9 +44,12 @@ void add_server_commands(CLI::App& app, Options& options) {
       ->check(CLI::Range(0, 65535));
   serve->add_option("--allow-host", options.serve.allow_hosts, "Further name under which clients may reach us");
   serve->add_option("--token-file", options.serve.token_file, "File with the bearer token (else $FSDP_EXPERT_TOKEN)");
-  serve->add_option("--data", options.data, "Data folder");
-  auto* stdio = app.add_subcommand("stdio", "Serve the tools over standard input and output (MCP)");
-  stdio->add_option("--data", options.data, "Data folder");
+  serve->callback([&] {
+    chosen = [&](Session& session) { return serve_command(session.catalogue, session.services, options.serve); };
+  });
+  app.add_subcommand("stdio", "Serve the tools over standard input and output (MCP)")->callback([&] {
+    chosen = [](Session& session) { return stdio_command(session.catalogue, session.services); };
+  });
 }
 
 }  // namespace
@@ -50,19 +59,23 @@ int run_command_line(int argc, char** argv) {
   app.set_version_flag("--version", std::string(kProgram) + " " + kVersion);
   app.require_subcommand(1);
   Options options;
-  add_script_commands(app, options);
-  add_server_commands(app, options);
+  PeopleOptions people;
+  Chosen chosen;
+  add_script_commands(app, options, chosen);
+  add_server_commands(app, options, chosen);
+  add_people_commands(app, people, chosen);
+  for (auto* command : app.get_subcommands({})) {
+    command->add_option("--data", options.data, "Data folder (else $FSDP_EXPERT_HOME, else the XDG data folder)");
+  }
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? 0 : 2;
   }
   const auto catalogue = tools::make_catalogue();
-  if (app.got_subcommand("tools")) return tools_command(catalogue, options.format);
   Services services(data_folder(options.data));
-  if (app.got_subcommand("serve")) return serve_command(catalogue, services, options.serve);
-  if (app.got_subcommand("stdio")) return stdio_command(catalogue, services);
-  return call_command(catalogue, services, options.tool, options.file);
+  Session session{catalogue, services};
+  return chosen(session);
 }
 
 }  // namespace fx::server

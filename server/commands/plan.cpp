@@ -1,0 +1,68 @@
+#include "server/commands/plan.h"
+
+#include <cstdio>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "base/file.h"
+#include "server/commands/call.h"
+
+namespace fx::server {
+namespace {
+
+Result<Json> read_model(const std::string& place) {
+  std::filesystem::path path = place;
+  std::error_code ignored;
+  if (std::filesystem::is_directory(path, ignored)) path /= "config.json";
+  auto text = read_file(path, std::size_t{4} << 20);
+  if (!text) return text.error();
+  auto config = parse_json(*text);
+  if (config) return config;
+  Error error = config.error();
+  error.field = path.string();
+  return error;
+}
+
+Json arguments_of(const PlanOptions& options, Json model) {
+  Json training = Json::object();
+  if (!options.method.empty()) training["method"] = options.method;
+  if (options.seq_len > 0) training["seq_len"] = options.seq_len;
+  if (options.micro_batch > 0) training["micro_batch"] = options.micro_batch;
+  Json arguments = {{"model", std::move(model)},
+                    {"hardware", {{"gpu", options.gpu}, {"gpus_per_node", options.gpus}, {"nodes", options.nodes}}},
+                    {"training", std::move(training)}};
+  if (options.tokens > 0) arguments["data"] = {{"tokens", options.tokens}};
+  if (options.price > 0) arguments["price_per_gpu_hour"] = options.price;
+  return arguments;
+}
+
+void print_plan(const Json& plan) {
+  std::printf("strategy: %s%s\n", text_at(plan, "strategy").c_str(),
+              plan.contains("fits") ? (plan.value("fits", false) ? " (fits)" : " (does not fit)") : "");
+  print_list("because", plan, "reasons");
+  if (const auto memory = plan.find("memory_gib"); memory != plan.end()) {
+    std::printf("memory per GPU, GiB: %s allocated, %s reserved, %s in nvidia-smi; largest at %s\n",
+                text_at(*memory, "allocated").c_str(), text_at(*memory, "reserved").c_str(),
+                text_at(*memory, "nvidia_smi").c_str(), text_at(*memory, "peak_moment").c_str());
+  }
+  for (const auto* key : {"tokens_per_s_per_gpu", "mfu", "bound_by", "hours", "cost"}) {
+    if (plan.contains(key)) std::printf("%s: %s\n", key, text_at(plan, key).c_str());
+  }
+  for (const auto& row : plan.value("recommendations", Json::array())) {
+    std::printf("  %s: %s\n", text_at(row, "change").c_str(), text_at(row, "effect").c_str());
+  }
+}
+
+}  // namespace
+
+int plan_command(Session& session, const PlanOptions& options) {
+  auto model = read_model(options.model);
+  if (!model) return report(model.error());
+  const auto answer = ask(session, "plan_finetune", arguments_of(options, std::move(*model)));
+  if (!answer) return report(answer.error());
+  if (options.json) return print_json(*answer);
+  print_plan(*answer);
+  return 0;
+}
+
+}  // namespace fx::server

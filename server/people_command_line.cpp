@@ -1,0 +1,81 @@
+#include "server/people_command_line.h"
+
+#include <CLI/CLI.hpp>
+
+#include "server/commands/runs.h"
+
+namespace fx::server {
+namespace {
+
+void add_json_flag(CLI::App& command, bool& json) {
+  command.add_flag("--json", json, "Print the whole answer as JSON");
+}
+
+void add_check_commands(CLI::App& app, PeopleOptions& o, Chosen& chosen) {
+  auto* validate = app.add_subcommand("validate", "Check config files and launch commands, like a linter");
+  validate->add_option("file", o.validate.files, "Files; - is standard input")->required();
+  validate->add_option("--format", o.validate.format, "text, json or sarif")
+      ->check(CLI::IsMember({"text", "json", "sarif"}));
+  validate->add_option("--gpus", o.validate.gpus, "GPUs the run will have")->check(CLI::PositiveNumber);
+  validate->callback([&] { chosen = [&](Session& session) { return validate_command(session, o.validate); }; });
+  auto* diagnose = app.add_subcommand("diagnose", "Find the root cause of a failed run in its logs");
+  diagnose->add_option("log", o.diagnose.logs, "Log files, one a rank or one for all; - is standard input")->required();
+  add_json_flag(*diagnose, o.diagnose.json);
+  diagnose->callback([&] { chosen = [&](Session& session) { return diagnose_command(session, o.diagnose); }; });
+}
+
+void add_plan_command(CLI::App& app, PeopleOptions& o, Chosen& chosen) {
+  auto* plan = app.add_subcommand("plan", "Predict memory, speed and settings of a fine-tune");
+  plan->add_option("model", o.plan.model, "The model's config.json or its folder")->required();
+  plan->add_option("--gpu", o.plan.gpu, "GPU, such as A100-80GB-SXM")->required();
+  plan->add_option("--gpus", o.plan.gpus, "GPUs a machine")->check(CLI::PositiveNumber)->capture_default_str();
+  plan->add_option("--nodes", o.plan.nodes, "Machines")->check(CLI::PositiveNumber)->capture_default_str();
+  plan->add_option("--method", o.plan.method, "full, lora or qlora")->check(CLI::IsMember({"full", "lora", "qlora"}));
+  plan->add_option("--seq-len", o.plan.seq_len, "Tokens a sequence")->check(CLI::PositiveNumber);
+  plan->add_option("--micro-batch", o.plan.micro_batch, "Sequences a GPU and micro-step")->check(CLI::PositiveNumber);
+  plan->add_option("--tokens", o.plan.tokens, "Tokens to train on, for hours and cost")->check(CLI::PositiveNumber);
+  plan->add_option("--price", o.plan.price, "Price of a GPU hour")->check(CLI::PositiveNumber);
+  add_json_flag(*plan, o.plan.json);
+  plan->callback([&] { chosen = [&](Session& session) { return plan_command(session, o.plan); }; });
+}
+
+void add_knowledge_commands(CLI::App& app, PeopleOptions& o, Chosen& chosen) {
+  auto* search = app.add_subcommand("search", "Search the knowledge base");
+  search->add_option("words", o.search.words, "Question, error message or flag")->required();
+  search->add_option("--limit", o.search.limit, "How many facts")->check(CLI::Range(1, 50))->capture_default_str();
+  add_json_flag(*search, o.search.json);
+  search->callback([&] { chosen = [&](Session& session) { return search_command(session, o.search); }; });
+  auto* explain = app.add_subcommand("explain", "Show the page of a rule, a cause or a fact");
+  explain->add_option("id", o.id, "Its id, as other commands print it")->required();
+  add_json_flag(*explain, o.json);
+  explain->callback([&] { chosen = [&](Session& session) { return explain_command(session, o.id, o.json); }; });
+}
+
+void add_run_commands(CLI::App& app, PeopleOptions& o, Chosen& chosen) {
+  auto* runs = app.add_subcommand("runs", "List training runs, newest first");
+  runs->add_option("--limit", o.limit, "How many")->check(CLI::Range(1, 1000))->capture_default_str();
+  add_json_flag(*runs, o.json);
+  runs->callback([&] { chosen = [&](Session& session) { return runs_command(session, o.limit, o.json); }; });
+  auto* launch = app.add_subcommand("launch", "Start a training run; it lives on after this command");
+  launch->add_option("spec", o.spec, "File with the run spec; - is standard input")->required();
+  launch->add_option("--key", o.key, "Idempotency key: the same key never starts a second run");
+  launch->callback([&] { chosen = [&](Session& session) { return launch_command(session, o.spec, o.key); }; });
+  auto* review = app.add_subcommand("review", "Judge a run: curves, memory, speed, cause of failure");
+  review->add_option("run", o.id, "Run id, or the path of a run folder")->required();
+  add_json_flag(*review, o.json);
+  review->callback([&] { chosen = [&](Session& session) { return review_command(session, o.id, o.json); }; });
+  auto* stop = app.add_subcommand("stop", "Ask a run to save a checkpoint and end");
+  stop->add_option("run", o.id, "Run id")->required();
+  stop->callback([&] { chosen = [&](Session& session) { return stop_command(session, o.id); }; });
+}
+
+}  // namespace
+
+void add_people_commands(CLI::App& app, PeopleOptions& options, Chosen& chosen) {
+  add_check_commands(app, options, chosen);
+  add_plan_command(app, options, chosen);
+  add_knowledge_commands(app, options, chosen);
+  add_run_commands(app, options, chosen);
+}
+
+}  // namespace fx::server
