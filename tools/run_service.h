@@ -12,6 +12,7 @@ namespace fx::tools {
 
 enum class RunState { kQueued, kRunning, kSucceeded, kFailed, kStopped };
 std::string_view to_string(RunState state);  // "queued", "running", "succeeded", "failed", "stopped"
+bool has_ended(RunState state);
 
 struct RunRecord {
   std::string id;
