@@ -1,0 +1,88 @@
+"""Ten AdamW steps: the same losses on 1, 2 and 3 ranks, and those of Python FSDP2 on the same weights and documents."""
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+import torch
+from transformers import AutoModelForCausalLM
+
+import support
+
+HERE = pathlib.Path(__file__).resolve().parent
+
+
+def run_fsdp2(spec, folder, ranks=2):
+    folder.mkdir()
+    (folder / "spec.json").write_text(json.dumps(spec))
+    base = {**os.environ, "WORLD_SIZE": str(ranks), "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(support.free_port())}
+    command = [sys.executable, str(HERE / "fsdp2_reference.py"), str(folder / "spec.json")]
+    others = [subprocess.Popen(command, env={**base, "RANK": str(r)}, stdout=subprocess.DEVNULL) for r in range(1, ranks)]
+    try:
+        out = subprocess.run(command, env={**base, "RANK": "0"}, stdout=subprocess.PIPE, text=True, check=True, timeout=240).stdout
+    finally:
+        for process in others:
+            process.wait(timeout=30)
+    return json.loads(out.splitlines()[-1])
+
+
+class Losses(unittest.TestCase):
+    def setUp(self):
+        self.work = pathlib.Path(self.enterContext(tempfile.TemporaryDirectory()))
+
+    def prepare(self, tied):
+        model, tokens = self.work / f"model-{tied}", self.work / f"tokens-{tied}.bin"
+        config = support.make_model(model, tied)
+        support.write_token_file(tokens, config.vocab_size, support.make_documents(config.vocab_size))
+        return model, tokens
+
+    def check(self, tied):
+        model, tokens = self.prepare(tied)
+        spec = lambda ranks: support.make_spec(model, tokens, self.work / f"out-{tied}-{ranks}", ranks)
+        theirs = run_fsdp2(spec(2), self.work / f"fsdp2-{tied}")
+        self.assertLess(theirs[-1][0], theirs[0][0])
+        for ranks in (1, 2, 3):
+            steps = support.run(spec(ranks), self.work / f"run-{tied}-{ranks}")
+            support.assert_close(self, [s["loss"] for s in steps], [t[0] for t in theirs], 1e-5, f"loss on {ranks} ranks")
+            support.assert_close(self, [s["grad_norm"] for s in steps], [t[1] for t in theirs], 1e-4, f"gradient norm on {ranks} ranks")
+
+    def test_tied_model_equals_fsdp2_on_any_number_of_ranks(self):
+        self.check(True)
+
+    def test_untied_model_equals_fsdp2_on_any_number_of_ranks(self):
+        self.check(False)
+
+    def test_micro_batches_and_kept_parameters_change_no_loss(self):
+        model, tokens = self.prepare(True)
+        base = support.run(support.make_spec(model, tokens, self.work / "a", 2, steps=4), self.work / "run-a")
+        for name, changes in {"wide": {"max_tokens_per_rank": 3 * support.MAX_SEQ_LEN},
+                              "kept": {"fsdp": {"reshard_after_forward": False}},
+                              "recomputed": {"fsdp": {"activation_checkpointing": "full"}},
+                              "unpacked": {"data": {"packing": False}, "global_batch_size": len(support.DOCUMENT_LENGTHS)}}.items():
+            spec = support.make_spec(model, tokens, self.work / name, 2, steps=4, **changes)
+            steps = support.run(spec, self.work / f"run-{name}")
+            support.assert_close(self, [s["loss"] for s in steps], [s["loss"] for s in base], 1e-5, f"{name} loss")
+
+    def test_saved_folder_loads_in_transformers_with_what_was_trained(self):
+        for tied in (True, False):
+            model, tokens = self.prepare(tied)
+            folders = []
+            for ranks in (1, 3):
+                # A learning rate this small changes no bit of these weights: the output must be the input, tensor by tensor.
+                spec = support.make_spec(model, tokens, self.work / f"same-{tied}-{ranks}", ranks, steps=1,
+                                         optimizer={"lr": 1e-30, "weight_decay": 0.0})
+                support.run(spec, self.work / f"run-same-{tied}-{ranks}")
+                folders.append(spec["output"])
+            before = AutoModelForCausalLM.from_pretrained(model).state_dict()
+            for folder in folders:
+                after = AutoModelForCausalLM.from_pretrained(folder).state_dict()
+                self.assertEqual(sorted(before), sorted(after))
+                for name, tensor in before.items():
+                    self.assertTrue(torch.equal(tensor, after[name]), name)
+
+
+if __name__ == "__main__":
+    unittest.main()
