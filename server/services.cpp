@@ -2,21 +2,21 @@
 
 #include <utility>
 
+#include "knowledge/content.h"
+#include "knowledge/store/store.h"
 #include "server/no_runs.h"
-
-// Nothing reads the store yet: the tools that do bring its header with them.
-class fx::knowledge::Store {};
 
 namespace fx::server {
 
 struct Services::Parts {
+  explicit Parts(const std::filesystem::path& folder) : store(folder, knowledge::embedded_content()) {}
   knowledge::Store store;
   NoRuns runs;
   tools::ToolContext context{store, runs};
 };
 
 Services::Services(std::filesystem::path data_folder)
-    : data_folder_(std::move(data_folder)), parts_(std::make_unique<Parts>()) {}
+    : data_folder_(std::move(data_folder)), parts_(std::make_unique<Parts>(data_folder_)) {}
 Services::~Services() = default;
 
 tools::ToolContext& Services::context() {

@@ -4,7 +4,9 @@
 #include <nlohmann/json.hpp>
 
 #include "tools/diagnose_failure.h"
+#include "tools/explain.h"
 #include "tools/plan_finetune.h"
+#include "tools/search_knowledge.h"
 
 namespace fx::tools {
 
@@ -12,6 +14,8 @@ std::vector<Tool> make_catalogue() {
   return {
       diagnose_failure_tool(),
       plan_finetune_tool(),
+      search_knowledge_tool(),
+      explain_tool(),
   };
 }
 

@@ -110,7 +110,9 @@ std::string Page::section(const std::string& name) const {
   return found == sections.end() ? "" : found->second;
 }
 
-Result<Page> parse_page(std::string_view text) { return Parser(text).run(); }
+Result<Page> parse_page(std::string_view text) {
+  return Parser(text).run();
+}
 
 std::vector<std::string> list_items(const std::string& section) {
   std::vector<std::string> items;

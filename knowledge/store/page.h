@@ -7,7 +7,8 @@
 //   formats: accelerate-yaml, ...        (rules)
 //   sources: huggingface/accelerate:src/...; run: accelerate 1.15.0
 //   ---
-//   ## What    ## Why    ## Fix          (causes: ## What ## Shows ## Look-alikes ## First step ## Next steps ## Prevention)
+//   ## What    ## Why    ## Fix          (causes: ## What ## Shows ## Look-alikes ## First step ## Next steps ##
+//   Prevention)
 //   ```yaml bad line=3 context={"gpus":8}     fenced examples: language, kind, expectations
 #pragma once
 
@@ -31,9 +32,9 @@ struct Example {
 struct Page {
   std::string id;
   std::string title;
-  std::map<std::string, std::string> front;      // every front-matter field
-  std::map<std::string, std::string> sections;   // heading in lower case -> text, fenced examples left out
-  std::vector<std::string> sources;              // split at ';'
+  std::map<std::string, std::string> front;     // every front-matter field
+  std::map<std::string, std::string> sections;  // heading in lower case -> text, fenced examples left out
+  std::vector<std::string> sources;             // split at ';'
   std::vector<Example> examples;
 
   std::string section(const std::string& name) const;  // "" when absent

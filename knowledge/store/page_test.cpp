@@ -8,7 +8,8 @@ namespace {
 TEST(ParsePage, ReadsFrontMatterSectionsAndExamples) {
   const auto page = parse_page(
       "---\nid: some-rule\ntitle: A title\nsources: a/b:c.py; run: x 1.0\n---\n# Some rule\n\n## What\nIt breaks.\n\n"
-      "## Fix\n- one\n- two\n  more\n\n```yaml bad line=2 context={\"gpus\": 8, \"nodes\": 1}\nkey: 1\nother: 2\n```\n");
+      "## Fix\n- one\n- two\n  more\n\n```yaml bad line=2 context={\"gpus\": 8, \"nodes\": 1}\nkey: 1\nother: "
+      "2\n```\n");
   ASSERT_TRUE(page) << page.error().message;
   EXPECT_EQ(page->id, "some-rule");
   EXPECT_EQ(page->sources, (std::vector<std::string>{"a/b:c.py", "run: x 1.0"}));

@@ -1,0 +1,14 @@
+#include "knowledge/content.h"
+
+namespace fx::embedded {
+std::span<const EmbeddedFile> facts();
+std::span<const EmbeddedFile> cause_pages();
+}  // namespace fx::embedded
+
+namespace fx::knowledge {
+
+Content embedded_content() {
+  return {embedded::facts(), {}, embedded::cause_pages()};
+}
+
+}  // namespace fx::knowledge
