@@ -7,6 +7,7 @@
 #include "tools/explain.h"
 #include "tools/plan_finetune.h"
 #include "tools/search_knowledge.h"
+#include "tools/validate_config.h"
 
 namespace fx::tools {
 
@@ -14,6 +15,7 @@ std::vector<Tool> make_catalogue() {
   return {
       diagnose_failure_tool(),
       plan_finetune_tool(),
+      validate_config_tool(),
       search_knowledge_tool(),
       explain_tool(),
   };

@@ -1,0 +1,77 @@
+#include "knowledge/rules/validate.h"
+
+#include <algorithm>
+
+#include "base/secret.h"
+#include "base/text.h"
+#include "knowledge/rules/rule.h"
+#include "knowledge/store/page.h"
+
+namespace fx::knowledge {
+namespace {
+
+std::string one_line(const std::string& text) {
+  std::string out;
+  for (const char c : text) {
+    if (c != '\n') {
+      out += c;
+    } else if (!out.empty() && out.back() != ' ') {
+      out += ' ';
+    }
+  }
+  return std::string(trim(out));
+}
+
+// Pages are named after their rule.
+Page page_of(std::string_view id) {
+  const std::string name = "/" + std::string(id) + ".md";
+  for (const EmbeddedFile& file : embedded::rule_pages()) {
+    if (file.path.size() > name.size() && file.path.substr(file.path.size() - name.size()) == name) {
+      if (auto page = parse_page(file.text)) return std::move(page.value());
+    }
+  }
+  Page empty;
+  empty.id = std::string(id);
+  return empty;
+}
+
+Finding to_finding(const Rule& rule, const Hit& hit, const Page& page) {
+  Finding finding;
+  finding.rule = std::string(rule.id);
+  finding.severity = hit.severity.value_or(rule.severity);
+  finding.key = quote_input(mask_secrets(hit.key), 120);
+  finding.file = "";
+  finding.line = std::max(1, hit.line);
+  finding.column = hit.column;
+  finding.message = hit.detail.empty() ? "" : mask_secrets(hit.detail) + " ";
+  finding.message += one_line(page.section("why"));
+  if (finding.message.empty()) finding.message = page.title;
+  finding.fix = hit.fix.empty() ? one_line(page.section("fix")) : mask_secrets(hit.fix);
+  finding.sources = page.sources;
+  return finding;
+}
+
+}  // namespace
+
+std::vector<Finding> validate(const Input& input) {
+  std::vector<Finding> findings;
+  for (const Rule& rule : all_rules()) {
+    const bool always = rule.id == "secret-in-config" || rule.id == "not-applicable";
+    if (!always && (!input.applicable || !input.is(rule.formats))) continue;
+    // A text that does not parse has no tree to ask; only the rules about its form may speak.
+    if (input.document.error && rule.formats != kAnyFormat) continue;
+    Hits hits;
+    rule.check(input, hits);
+    if (hits.empty()) continue;
+    const Page page = page_of(rule.id);
+    std::size_t left = 50;  // of one rule in one file
+    for (const Hit& hit : hits.all()) {
+      if (left-- == 0) break;
+      findings.push_back(to_finding(rule, hit, page));
+    }
+  }
+  sort_findings(findings);
+  return findings;
+}
+
+}  // namespace fx::knowledge

@@ -1,0 +1,104 @@
+#include "tools/validate_config.h"
+
+#include <nlohmann/json.hpp>
+
+#include "base/secret.h"
+#include "base/text.h"
+#include "knowledge/rules/validate.h"
+#include "spec/fields.h"
+
+namespace fx::tools {
+namespace {
+
+struct ContextArguments {
+  long long gpus = 0, nodes = 0;
+  double gpu_memory_gib = 0;
+  RawJson model, versions;
+};
+struct Arguments {
+  std::string text, filename;
+  ContextArguments context;
+};
+
+const Fields<ContextArguments>& context_fields() {
+  static const Fields<ContextArguments> fields =
+      Fields<ContextArguments>{}
+          .add("gpus", &ContextArguments::gpus, "GPUs per node")
+          .min(0)
+          .add("nodes", &ContextArguments::nodes, "number of nodes")
+          .min(0)
+          .add("gpu_memory_gib", &ContextArguments::gpu_memory_gib, "memory of one GPU in GiB")
+          .min(0)
+          .add("model", &ContextArguments::model, "fields of the model's Hugging Face config.json")
+          .open()
+          .add("versions", &ContextArguments::versions,
+               "installed versions by package name, such as {\"torch\": \"2.8.0\"}; \"main 2026-05-01\" is a checkout of that day")
+          .open();
+  return fields;
+}
+
+const Fields<Arguments>& argument_fields() {
+  static const Fields<Arguments> fields =
+      Fields<Arguments>{}
+          .add("text", &Arguments::text, "the configuration, launch command or script, as it is")
+          .required()
+          .add("filename", &Arguments::filename, "its file name, only a hint")
+          .add("context", &Arguments::context, context_fields(), "what is known about the run beside the text");
+  return fields;
+}
+
+constexpr std::string_view kOutputSchema = R"({"type":"object","properties":{
+"applicable":{"type":"boolean"},"format":{"type":"string"},
+"findings":{"type":"array","items":{"type":"object","properties":{"rule":{"type":"string"},"severity":{"type":"string"},
+"key":{"type":"string"},"line":{"type":"integer"},"column":{"type":"integer"},"message":{"type":"string"},
+"fix":{"type":"string"},"sources":{"type":"array","items":{"type":"string"}}}}},
+"effective":{"type":"object"},"reason":{"type":"string"},"seems":{"type":"string"},"pointer":{"type":"string"}},
+"required":["applicable","format","findings"]})";
+
+knowledge::Context to_context(const ContextArguments& in) {
+  knowledge::Context out;
+  if (in.gpus > 0) out.gpus = in.gpus;
+  if (in.nodes > 0) out.nodes = in.nodes;
+  if (in.gpu_memory_gib > 0) out.gpu_memory_gib = in.gpu_memory_gib;
+  if (!in.model.text.empty()) out.model = knowledge::read_json(in.model.text).root;
+  if (!in.versions.text.empty()) {
+    for (const auto& version : knowledge::read_json(in.versions.text).root.children) out.versions[version.name] = version.text;
+  }
+  return out;
+}
+
+Result<Json> handle(const Json& json, ToolContext&) {
+  auto arguments = argument_fields().parse(json);
+  if (!arguments) return arguments.error();
+  const knowledge::Input input =
+      knowledge::read_input(arguments->text, arguments->filename, to_context(arguments->context));
+  Json out;
+  out["applicable"] = input.applicable;
+  out["format"] = input.applicable ? std::string(knowledge::to_string(input.format)) : "not-applicable";
+  out["findings"] = Json::array();
+  for (const Finding& finding : knowledge::validate(input)) out["findings"].push_back(to_json(finding));
+  if (!input.applicable) {
+    out["reason"] = "Not a training or launch configuration that this tool covers.";
+    out["seems"] = input.seems;
+    out["pointer"] = input.pointer;
+  }
+  return out;
+}
+
+}  // namespace
+
+Tool validate_config_tool() {
+  Tool tool;
+  tool.name = "validate_config";
+  tool.description =
+      "Checks a training configuration, launch command, sbatch script or environment file (accelerate, Trainer, axolotl, "
+      "torchtitan, torchtune, verl, slime, DeepSpeed, LLaMA-Factory, torchrun) for what fails, hangs or is silently ignored. "
+      "Returns the exact line, the reason and the fix, and says so when the text is none of these.";
+  tool.input_schema = to_text(schema_of(argument_fields().infos()));
+  tool.output_schema = std::string(kOutputSchema);
+  tool.read_only = true;
+  tool.handler = handle;
+  return tool;
+}
+
+}  // namespace fx::tools
