@@ -8,7 +8,9 @@ def literal(text: str) -> str:
     """Adjacent raw literals: compilers limit the length of one."""
     pieces, size = [], 8000
     for start in range(0, len(text), size):
-        pieces.append('R"~~fx~~(' + text[start:start + size] + ')~~fx~~"')
+        # g++ warns about "\\ " at a line's end even inside a raw literal, so a blank before a newline gets a literal of its own.
+        part = text[start:start + size].replace("\\ \n", ')~~fx~~" "\\\\ \\n" R"~~fx~~(')
+        pieces.append('R"~~fx~~(' + part + ')~~fx~~"')
     return "\n".join(pieces) or '""'
 
 

@@ -32,7 +32,8 @@ const Fields<ContextArguments>& context_fields() {
           .add("model", &ContextArguments::model, "fields of the model's Hugging Face config.json")
           .open()
           .add("versions", &ContextArguments::versions,
-               "installed versions by package name, such as {\"torch\": \"2.8.0\"}; \"main 2026-05-01\" is a checkout of that day")
+               "installed versions by package name, such as {\"torch\": \"2.8.0\"}; \"main 2026-05-01\" is a checkout "
+               "of that day")
           .open();
   return fields;
 }
@@ -43,7 +44,7 @@ const Fields<Arguments>& argument_fields() {
           .add("text", &Arguments::text, "the configuration, launch command or script, as it is")
           .required()
           .add("filename", &Arguments::filename, "its file name, only a hint")
-          .add("context", &Arguments::context, context_fields(), "what is known about the run beside the text");
+          .add("context", &Arguments::context, "what is known about the run beside the text", context_fields());
   return fields;
 }
 
@@ -62,7 +63,8 @@ knowledge::Context to_context(const ContextArguments& in) {
   if (in.gpu_memory_gib > 0) out.gpu_memory_gib = in.gpu_memory_gib;
   if (!in.model.text.empty()) out.model = knowledge::read_json(in.model.text).root;
   if (!in.versions.text.empty()) {
-    for (const auto& version : knowledge::read_json(in.versions.text).root.children) out.versions[version.name] = version.text;
+    for (const auto& version : knowledge::read_json(in.versions.text).root.children)
+      out.versions[version.name] = version.text;
   }
   return out;
 }
@@ -91,8 +93,10 @@ Tool validate_config_tool() {
   Tool tool;
   tool.name = "validate_config";
   tool.description =
-      "Checks a training configuration, launch command, sbatch script or environment file (accelerate, Trainer, axolotl, "
-      "torchtitan, torchtune, verl, slime, DeepSpeed, LLaMA-Factory, torchrun) for what fails, hangs or is silently ignored. "
+      "Checks a training configuration, launch command, sbatch script or environment file (accelerate, Trainer, "
+      "axolotl, "
+      "torchtitan, torchtune, verl, slime, DeepSpeed, LLaMA-Factory, torchrun) for what fails, hangs or is silently "
+      "ignored. "
       "Returns the exact line, the reason and the fix, and says so when the text is none of these.";
   tool.input_schema = to_text(schema_of(argument_fields().infos()));
   tool.output_schema = std::string(kOutputSchema);

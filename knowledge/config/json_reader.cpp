@@ -46,13 +46,16 @@ class Reader {
       node.column = column();
     }
     switch (peek()) {
-      case '{': return object(node, depth, path);
-      case '[': return array(node, depth, path);
+      case '{':
+        return object(node, depth, path);
+      case '[':
+        return array(node, depth, path);
       case '"':
         node.kind = Node::Kind::kString;
         node.quoted = true;
         return string(node.text);
-      default: return literal(node);
+      default:
+        return literal(node);
     }
   }
 

@@ -58,7 +58,9 @@ bool is_false(const Node* node) {
   return low == "false" || low == "0" || low == "no" || low == "off" || low == "n";
 }
 
-bool is_set(const Node* node) { return node != nullptr && !node->is_empty(); }
+bool is_set(const Node* node) {
+  return node != nullptr && !node->is_empty();
+}
 
 std::optional<double> number_of(const Node* node) {
   if (node == nullptr || !node->is_scalar() || node->text.empty()) return std::nullopt;
@@ -73,7 +75,9 @@ std::optional<long long> integer_of(const Node* node) {
   return whole;
 }
 
-std::string text_of(const Node* node) { return node != nullptr && node->is_scalar() ? node->text : std::string(); }
+std::string text_of(const Node* node) {
+  return node != nullptr && node->is_scalar() ? node->text : std::string();
+}
 
 std::vector<std::string> words_of(const Node* node) {
   std::vector<std::string> words;
@@ -96,9 +100,9 @@ std::vector<std::string> words_of(const Node* node) {
 
 Node::Kind yaml_kind(std::string_view text) {
   static constexpr std::array<std::string_view, 5> nulls = {"", "~", "null", "Null", "NULL"};
-  static constexpr std::array<std::string_view, 18> bools = {"yes",  "Yes",  "YES",   "no",    "No",    "NO",
-                                                             "true", "True", "TRUE",  "false", "False", "FALSE",
-                                                             "on",   "On",   "ON",    "off",   "Off",   "OFF"};
+  static constexpr std::array<std::string_view, 18> bools = {"yes",  "Yes",  "YES",  "no",    "No",    "NO",
+                                                             "true", "True", "TRUE", "false", "False", "FALSE",
+                                                             "on",   "On",   "ON",   "off",   "Off",   "OFF"};
   if (one_of(text, nulls)) return Node::Kind::kNull;
   if (one_of(text, bools)) return Node::Kind::kBool;
   const char first = text.front();

@@ -39,7 +39,7 @@ bool is_false(const Node* node);  // written and false; absent is not false
 bool is_set(const Node* node);    // present and not empty
 std::optional<long long> integer_of(const Node* node);  // "8", "500_000", "8.0"; nullopt otherwise
 std::optional<double> number_of(const Node* node);
-std::string text_of(const Node* node);       // "" when absent or not a scalar
+std::string text_of(const Node* node);                // "" when absent or not a scalar
 std::vector<std::string> words_of(const Node* node);  // items of a list, or the blank/comma separated words of a scalar
 
 struct Duplicate {

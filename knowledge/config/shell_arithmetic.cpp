@@ -81,7 +81,9 @@ class Calculator {
 
 }  // namespace
 
-std::optional<long long> evaluate_arithmetic(std::string_view expression) { return Calculator(expression).run(); }
+std::optional<long long> evaluate_arithmetic(std::string_view expression) {
+  return Calculator(expression).run();
+}
 
 std::optional<long long> ShellLexer::evaluate(const std::string& expression) const {
   std::string plain;
@@ -97,7 +99,8 @@ std::optional<long long> ShellLexer::evaluate(const std::string& expression) con
       continue;
     }
     std::size_t end = i;
-    while (end < expression.size() && (std::isalnum(static_cast<unsigned char>(expression[end])) != 0 || expression[end] == '_')) {
+    while (end < expression.size() &&
+           (std::isalnum(static_cast<unsigned char>(expression[end])) != 0 || expression[end] == '_')) {
       ++end;
     }
     const auto found = variables_.find(expression.substr(i, end - i));

@@ -8,7 +8,9 @@
 namespace fx::knowledge {
 namespace {
 
-bool is_name_char(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
+bool is_name_char(char c) {
+  return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_';
+}
 bool ends_word(char c) {
   return c == '\0' || c == ' ' || c == '\t' || c == '\n' || c == ';' || c == '&' || c == '|' || c == '(' || c == ')' ||
          c == '<' || c == '>';
@@ -174,8 +176,8 @@ void ShellLexer::expand(std::vector<ShellWord>& fields, const std::string& name,
     }
     return push_unresolved(fields.back(), name, "$" + name, offset);
   }
-  const ShellWord value = found->second.is_array && !found->second.items.empty() ? found->second.items.front()
-                                                                                 : found->second.value;
+  const ShellWord value =
+      found->second.is_array && !found->second.items.empty() ? found->second.items.front() : found->second.value;
   for (std::size_t i = 0; i < value.text.size(); ++i) {
     const bool blank = value.text[i] == ' ' || value.text[i] == '\t' || value.text[i] == '\n';
     const std::uint32_t place_of = i < value.offsets.size() && value.line > 0 ? value.offsets[i] : offset;

@@ -14,8 +14,8 @@ constexpr std::size_t kMaxCommands = 20000;
 constexpr int kMaxNesting = 4;
 
 bool is_keyword(const std::string& word) {
-  static const std::array words = {"if", "then", "else", "elif", "fi", "do", "done", "while", "until", "{", "}", "!",
-                                   "time", "exec", "nohup", "sudo", "env", "command"};
+  static const std::array words = {"if", "then", "else", "elif", "fi",   "do",    "done", "while", "until",
+                                   "{",  "}",    "!",    "time", "exec", "nohup", "sudo", "env",   "command"};
   return std::find(words.begin(), words.end(), word) != words.end();
 }
 
@@ -121,7 +121,9 @@ bool ShellLexer::skip_between_words(Frame& frame) {
 // "\<newline>", and "\<blanks><newline>" which was meant as one.
 bool ShellLexer::skip_continuation() {
   std::size_t end = at_ + 1;
-  while (end < source_->text.size() && (source_->text[end] == ' ' || source_->text[end] == '\t' || source_->text[end] == '\r')) ++end;
+  while (end < source_->text.size() &&
+         (source_->text[end] == ' ' || source_->text[end] == '\t' || source_->text[end] == '\r'))
+    ++end;
   if (end < source_->text.size() && source_->text[end] != '\n') return false;
   if (end > at_ + 1 && end + 1 < source_->text.size()) {
     const auto next = source_->text.find_first_not_of(" \t\n", end);
@@ -182,7 +184,8 @@ void ShellLexer::skip_heredocs() {
 bool ShellLexer::read_assignment(Frame& frame) {
   std::size_t end = at_;
   const auto name_char = [&](std::size_t i) {
-    return i < source_->text.size() && (std::isalnum(static_cast<unsigned char>(source_->text[i])) != 0 || source_->text[i] == '_');
+    return i < source_->text.size() &&
+           (std::isalnum(static_cast<unsigned char>(source_->text[i])) != 0 || source_->text[i] == '_');
   };
   if (!name_char(at_) || std::isdigit(static_cast<unsigned char>(peek())) != 0) return false;
   while (name_char(end)) ++end;
@@ -221,7 +224,8 @@ bool ShellLexer::read_assignment(Frame& frame) {
       whole.text += assignment.value.text;
       whole.offsets.resize(whole.text.size() - assignment.value.text.size(), 0);
       whole.offsets.insert(whole.offsets.end(), assignment.value.offsets.begin(), assignment.value.offsets.end());
-      whole.unresolved.insert(whole.unresolved.end(), assignment.value.unresolved.begin(), assignment.value.unresolved.end());
+      whole.unresolved.insert(whole.unresolved.end(), assignment.value.unresolved.begin(),
+                              assignment.value.unresolved.end());
       assignment.value = std::move(whole);
     }
   }
@@ -268,8 +272,9 @@ void ShellLexer::finish_command(Frame& frame, int depth) {
 
 // "export A=1 B": the words after export are assignments or names.
 void ShellLexer::export_names(const Frame& frame) {
-  const bool exported = frame.words.front().text == "export" ||
-                        (frame.words.size() > 1 && frame.words[1].text.find('x') != std::string::npos && frame.words[1].text[0] == '-');
+  const bool exported =
+      frame.words.front().text == "export" ||
+      (frame.words.size() > 1 && frame.words[1].text.find('x') != std::string::npos && frame.words[1].text[0] == '-');
   for (std::size_t i = 1; i < frame.words.size(); ++i) {
     const ShellWord& word = frame.words[i];
     if (word.text.empty() || word.text[0] == '-') continue;
@@ -300,8 +305,8 @@ void ShellLexer::read_nested(const ShellCommand& command, int depth) {
   for (std::size_t i = 1; i < command.words.size(); ++i) {
     const ShellWord& word = command.words[i];
     const std::string& before = command.words[i - 1].text;
-    const bool script = (before.size() >= 2 && before[0] == '-' && before[1] != '-' && before.back() == 'c') || name == "eval" ||
-                        contains(word.text, "torchrun ") || contains(word.text, "accelerate launch ");
+    const bool script = (before.size() >= 2 && before[0] == '-' && before[1] != '-' && before.back() == 'c') ||
+                        name == "eval" || contains(word.text, "torchrun ") || contains(word.text, "accelerate launch ");
     if (!script || !word.quoted || !contains(word.text, " ")) continue;
     Source nested;
     nested.text = word.text;

@@ -1,6 +1,7 @@
-// A shell script read far enough to know which commands it runs, with which words, under which variables, and where each
-// word stands. Nothing is executed. Variables, arrays, arithmetic, ${X:-default}, continuation lines, quotes, heredocs and
-// `bash -c '...'` are followed; what only the running shell can know stays as "$NAME" and is listed as unresolved.
+// A shell script read far enough to know which commands it runs, with which words, under which variables, and where
+// each word stands. Nothing is executed. Variables, arrays, arithmetic, ${X:-default}, continuation lines, quotes,
+// heredocs and `bash -c '...'` are followed; what only the running shell can know stays as "$NAME" and is listed as
+// unresolved.
 #pragma once
 
 #include <cstdint>
@@ -42,7 +43,7 @@ struct ShellCommand {
   int line = 0;
 };
 
-struct Directive {  // #SBATCH --name=value
+struct Directive {   // #SBATCH --name=value
   std::string name;  // as written: "--nodes", "-N"
   std::string value;
   int line = 0, column = 0;

@@ -44,9 +44,8 @@ Node convert(const toml::node& value, const std::string& path, std::size_t depth
       }
       node.children.push_back(std::move(member));
     }
-    std::sort(node.children.begin(), node.children.end(), [](const Node& a, const Node& b) {
-      return a.line != b.line ? a.line < b.line : a.column < b.column;
-    });
+    std::sort(node.children.begin(), node.children.end(),
+              [](const Node& a, const Node& b) { return a.line != b.line ? a.line < b.line : a.column < b.column; });
   } else if (const auto* array = value.as_array()) {
     node.kind = Node::Kind::kList;
     for (const auto& item : *array) {

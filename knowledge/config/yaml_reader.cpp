@@ -1,6 +1,6 @@
 // YAML through yaml-cpp's events, so that anchors are copied under our own limit and every key keeps its line.
-#include <yaml-cpp/yaml.h>
 #include <yaml-cpp/eventhandler.h>
+#include <yaml-cpp/yaml.h>
 
 #include <algorithm>
 #include <map>
@@ -75,7 +75,8 @@ class Builder : public YAML::EventHandler {
   };
 
   void check() const {
-    if (nodes_ > kMaxNodes) throw TooMuch("more than " + std::to_string(kMaxNodes) + " values after anchors are expanded");
+    if (nodes_ > kMaxNodes)
+      throw TooMuch("more than " + std::to_string(kMaxNodes) + " values after anchors are expanded");
     if (stack_.size() > kMaxDepth) throw TooMuch("nested deeper than " + std::to_string(kMaxDepth) + " levels");
   }
 
@@ -209,13 +210,15 @@ int tab_indented_line(std::string_view text) {
     ++line;
     const std::size_t begin = raw.find_first_not_of(" \t");
     if (begin == std::string_view::npos) continue;
-    const auto indent = static_cast<int>(raw.substr(0, begin).find('\t') == std::string_view::npos ? begin : raw.find('\t'));
+    const auto indent =
+        static_cast<int>(raw.substr(0, begin).find('\t') == std::string_view::npos ? begin : raw.find('\t'));
     if (block_indent >= 0 && indent > block_indent) continue;
     block_indent = -1;
     if (raw.substr(0, begin).find('\t') != std::string_view::npos && raw[begin] != '#') return line;
     const std::string_view end = trim(raw);
-    if (!end.empty() && (end.back() == '|' || end.back() == '>' || end.substr(end.size() > 2 ? end.size() - 2 : 0) == "|-" ||
-                         end.substr(end.size() > 2 ? end.size() - 2 : 0) == ">-")) {
+    if (!end.empty() &&
+        (end.back() == '|' || end.back() == '>' || end.substr(end.size() > 2 ? end.size() - 2 : 0) == "|-" ||
+         end.substr(end.size() > 2 ? end.size() - 2 : 0) == ">-")) {
       block_indent = static_cast<int>(begin);
     }
   }

@@ -11,17 +11,19 @@
 namespace fx::knowledge {
 
 struct Context {
-  std::optional<long long> gpus;   // per node
+  std::optional<long long> gpus;  // per node
   std::optional<long long> nodes;
   std::optional<double> gpu_memory_gib;
   Node model;                                   // fields of the HF config.json; empty when not given
   std::map<std::string, std::string> versions;  // "torch" -> "2.8.0"; "main 2026-05-01" is a checkout of that day
 
   std::optional<long long> world_size() const;  // gpus x nodes; a missing nodes counts 1, missing gpus: unknown
-  // Is the package's version at least this one? nullopt when the context is silent. A "main" checkout is newer than any release.
+  // Is the package's version at least this one? nullopt when the context is silent. A "main" checkout is newer than any
+  // release.
   std::optional<bool> at_least(std::string_view package, std::string_view version) const;
   // The same against a day "2026-02-23"; a release number answers with release_answer.
-  std::optional<bool> from_day(std::string_view package, std::string_view day, std::optional<bool> release_answer) const;
+  std::optional<bool> from_day(std::string_view package, std::string_view day,
+                               std::optional<bool> release_answer) const;
   bool known_at_least(std::string_view package, std::string_view version) const;  // known and true
   bool known_below(std::string_view package, std::string_view version) const;     // known and false
 };

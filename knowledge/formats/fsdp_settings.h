@@ -1,4 +1,5 @@
-// The fsdp_config block in any of its homes: accelerate, axolotl, Trainer JSON, a Trainer flag with inline JSON, LLaMA-Factory.
+// The fsdp_config block in any of its homes: accelerate, axolotl, Trainer JSON, a Trainer flag with inline JSON,
+// LLaMA-Factory.
 #pragma once
 
 #include <string>

@@ -19,16 +19,23 @@ void read_structured(Input& input) {
 }  // namespace
 
 const std::vector<FormatName>& format_names() {
-  static const std::vector<FormatName> names = {
-      {kAccelerateYaml, "accelerate-yaml"},      {kTrainerCli, "hf-trainer-cli"},
-      {kFsdpConfigJson, "hf-fsdp-config-json"},  {kTrainingArgsJson, "hf-training-args-json"},
-      {kAxolotlYaml, "axolotl-yaml"},            {kTorchtitanToml, "torchtitan-toml"},
-      {kTorchtitanCli, "torchtitan-cli"},        {kTorchtitanPython, "torchtitan-python"},
-      {kTorchtuneYaml, "torchtune-yaml"},        {kVerlOverrides, "verl-overrides"},
-      {kSlimeCli, "slime-cli"},                  {kTorchrunCommand, "torchrun-command"},
-      {kAccelerateLaunch, "accelerate-launch-command"}, {kSbatchScript, "sbatch-script"},
-      {kEnvFile, "env-file"},                    {kDeepspeedJson, "deepspeed-json"},
-      {kLlamafactoryYaml, "llamafactory-yaml"}};
+  static const std::vector<FormatName> names = {{kAccelerateYaml, "accelerate-yaml"},
+                                                {kTrainerCli, "hf-trainer-cli"},
+                                                {kFsdpConfigJson, "hf-fsdp-config-json"},
+                                                {kTrainingArgsJson, "hf-training-args-json"},
+                                                {kAxolotlYaml, "axolotl-yaml"},
+                                                {kTorchtitanToml, "torchtitan-toml"},
+                                                {kTorchtitanCli, "torchtitan-cli"},
+                                                {kTorchtitanPython, "torchtitan-python"},
+                                                {kTorchtuneYaml, "torchtune-yaml"},
+                                                {kVerlOverrides, "verl-overrides"},
+                                                {kSlimeCli, "slime-cli"},
+                                                {kTorchrunCommand, "torchrun-command"},
+                                                {kAccelerateLaunch, "accelerate-launch-command"},
+                                                {kSbatchScript, "sbatch-script"},
+                                                {kEnvFile, "env-file"},
+                                                {kDeepspeedJson, "deepspeed-json"},
+                                                {kLlamafactoryYaml, "llamafactory-yaml"}};
   return names;
 }
 
@@ -53,7 +60,9 @@ const Launch* Input::launch_of(std::string_view program) const {
   return nullptr;
 }
 
-bool KeyNames::has(std::string_view name) const { return std::find(top.begin(), top.end(), name) != top.end(); }
+bool KeyNames::has(std::string_view name) const {
+  return std::find(top.begin(), top.end(), name) != top.end();
+}
 bool KeyNames::has_nested(std::string_view name) const {
   return std::find(nested.begin(), nested.end(), name) != nested.end();
 }
@@ -69,7 +78,8 @@ Input read_input(std::string_view text, std::string_view filename, Context conte
   input.filename = std::string(filename);
   input.context = std::move(context);
   if (text.size() > kMaxText) {
-    input.seems = "a text of " + std::to_string(text.size() / 1024) + " KiB, far larger than any training configuration";
+    input.seems =
+        "a text of " + std::to_string(text.size() / 1024) + " KiB, far larger than any training configuration";
     input.pointer = "Hand over the configuration or the launch script alone; for a log use diagnose_failure.";
     return input;
   }
@@ -84,8 +94,7 @@ Input read_input(std::string_view text, std::string_view filename, Context conte
     input.script = read_shell(input.text);
     input.launches = find_launches(input.script);
     recognise_script(input);
-  } else if (input.syntax == "python" &&
-             (contains(text, "from torchtitan") || contains(text, "import torchtitan"))) {
+  } else if (input.syntax == "python" && (contains(text, "from torchtitan") || contains(text, "import torchtitan"))) {
     input.applicable = true;
     input.format = kTorchtitanPython;
     input.formats = kTorchtitanPython;

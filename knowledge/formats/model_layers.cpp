@@ -59,7 +59,8 @@ const std::vector<ModelLayers>& table() {
       {"glm4", "Glm4", {"Glm4DecoderLayer"}},
       {"llama4_text", "Llama4", {"Llama4TextDecoderLayer"}},
       {"llama4", "Llama4", {"Llama4TextDecoderLayer", "Llama4VisionEncoderLayer"}},
-      {"mllama", "Mllama",
+      {"mllama",
+       "Mllama",
        {"MllamaSelfAttentionDecoderLayer", "MllamaCrossAttentionDecoderLayer", "MllamaVisionEncoderLayer"}},
       {"vit", "ViT", {"ViTLayer"}},
       {"clip", "CLIP", {"CLIPEncoderLayer"}},
@@ -70,8 +71,9 @@ const std::vector<ModelLayers>& table() {
 // Parts a family has besides its layers; with one of these behind the prefix a class is the model's own.
 bool is_part(std::string_view rest) {
   static constexpr std::array<std::string_view, 16> parts = {
-      "Attention", "SdpaAttention", "FlashAttention2", "MLP", "RMSNorm", "RotaryEmbedding", "Model", "ForCausalLM",
-      "Embeddings", "Encoder", "Decoder", "SparseMoeBlock", "Experts", "LayerNorm", "PreTrainedModel", "MoE"};
+      "Attention", "SdpaAttention", "FlashAttention2", "MLP",     "RMSNorm", "RotaryEmbedding",
+      "Model",     "ForCausalLM",   "Embeddings",      "Encoder", "Decoder", "SparseMoeBlock",
+      "Experts",   "LayerNorm",     "PreTrainedModel", "MoE"};
   return std::find(parts.begin(), parts.end(), rest) != parts.end();
 }
 

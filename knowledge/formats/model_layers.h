@@ -10,7 +10,7 @@ namespace fx::knowledge {
 
 struct ModelLayers {
   std::string_view model_type;
-  std::string_view prefix;              // of every class of the family
+  std::string_view prefix;               // of every class of the family
   std::vector<std::string_view> layers;  // what FSDP wraps, the decoder layer first
 };
 

@@ -16,33 +16,60 @@ struct Mark {
 constexpr int kEnough = 4;
 
 constexpr Mark kYamlMarks[] = {
-    {kAccelerateYaml, "distributed_type", 5},   {kAccelerateYaml, "compute_environment", 3},
-    {kAccelerateYaml, "num_machines", 2},       {kAccelerateYaml, "machine_rank", 2},
-    {kAccelerateYaml, "num_processes", 2},      {kAccelerateYaml, "main_training_function", 2},
-    {kAccelerateYaml, "downcast_bf16", 2},      {kAccelerateYaml, "fsdp_config", 2},
-    {kAccelerateYaml, "mixed_precision", 1},    {kAccelerateYaml, "parallelism_config", 3},
-    {kAccelerateYaml, "deepspeed_config", 2},   {kAccelerateYaml, "main_process_ip", 2},
-    {kAccelerateYaml, "rdzv_backend", 1},       {kAccelerateYaml, "same_network", 1},
-    {kAccelerateYaml, "fp8_config", 1},         {kAccelerateYaml, "use_cpu", 1},
-    {kAxolotlYaml, "base_model", 5},            {kAxolotlYaml, "sequence_len", 2},
-    {kAxolotlYaml, "sample_packing", 2},        {kAxolotlYaml, "micro_batch_size", 2},
-    {kAxolotlYaml, "datasets", 2},              {kAxolotlYaml, "num_epochs", 1},
-    {kAxolotlYaml, "dataset_prepared_path", 2}, {kAxolotlYaml, "val_set_size", 1},
-    {kAxolotlYaml, "adapter", 1},               {kAxolotlYaml, "fsdp_config", 1},
-    {kAxolotlYaml, "gradient_accumulation_steps", 1}, {kAxolotlYaml, "load_in_4bit", 1},
-    {kAxolotlYaml, "pretraining_dataset", 2},   {kAxolotlYaml, "flash_attention", 1},
-    {kLlamafactoryYaml, "model_name_or_path", 2}, {kLlamafactoryYaml, "finetuning_type", 3},
-    {kLlamafactoryYaml, "stage", 2},            {kLlamafactoryYaml, "template", 2},
-    {kLlamafactoryYaml, "cutoff_len", 2},       {kLlamafactoryYaml, "lora_target", 2},
-    {kLlamafactoryYaml, "do_train", 1},         {kLlamafactoryYaml, "dataset_dir", 2},
-    {kLlamafactoryYaml, "quantization_bit", 2}, {kLlamafactoryYaml, "per_device_train_batch_size", 1},
-    {kLlamafactoryYaml, "model_class", 3},      {kLlamafactoryYaml, "dist_config", 3},
-    {kLlamafactoryYaml, "train_dataset", 2},    {kLlamafactoryYaml, "kernel_config", 2},
-    {kLlamafactoryYaml, "sample_backend", 2},   {kLlamafactoryYaml, "batching_strategy", 2},
-    {kLlamafactoryYaml, "cp_mode", 2},          {kLlamafactoryYaml, "overwrite_cache", 1},
-    {kTorchtuneYaml, "checkpointer", 2},        {kTorchtuneYaml, "metric_logger", 1},
-    {kTorchtuneYaml, "enable_activation_checkpointing", 2}, {kTorchtuneYaml, "fsdp_cpu_offload", 2},
-    {kTorchtuneYaml, "tensor_parallel_plan", 2}, {kTorchtuneYaml, "optimizer_in_bwd", 2},
+    {kAccelerateYaml, "distributed_type", 5},
+    {kAccelerateYaml, "compute_environment", 3},
+    {kAccelerateYaml, "num_machines", 2},
+    {kAccelerateYaml, "machine_rank", 2},
+    {kAccelerateYaml, "num_processes", 2},
+    {kAccelerateYaml, "main_training_function", 2},
+    {kAccelerateYaml, "downcast_bf16", 2},
+    {kAccelerateYaml, "fsdp_config", 2},
+    {kAccelerateYaml, "mixed_precision", 1},
+    {kAccelerateYaml, "parallelism_config", 3},
+    {kAccelerateYaml, "deepspeed_config", 2},
+    {kAccelerateYaml, "main_process_ip", 2},
+    {kAccelerateYaml, "rdzv_backend", 1},
+    {kAccelerateYaml, "same_network", 1},
+    {kAccelerateYaml, "fp8_config", 1},
+    {kAccelerateYaml, "use_cpu", 1},
+    {kAxolotlYaml, "base_model", 5},
+    {kAxolotlYaml, "sequence_len", 2},
+    {kAxolotlYaml, "sample_packing", 2},
+    {kAxolotlYaml, "micro_batch_size", 2},
+    {kAxolotlYaml, "datasets", 2},
+    {kAxolotlYaml, "num_epochs", 1},
+    {kAxolotlYaml, "dataset_prepared_path", 2},
+    {kAxolotlYaml, "val_set_size", 1},
+    {kAxolotlYaml, "adapter", 1},
+    {kAxolotlYaml, "fsdp_config", 1},
+    {kAxolotlYaml, "gradient_accumulation_steps", 1},
+    {kAxolotlYaml, "load_in_4bit", 1},
+    {kAxolotlYaml, "pretraining_dataset", 2},
+    {kAxolotlYaml, "flash_attention", 1},
+    {kLlamafactoryYaml, "model_name_or_path", 2},
+    {kLlamafactoryYaml, "finetuning_type", 3},
+    {kLlamafactoryYaml, "stage", 2},
+    {kLlamafactoryYaml, "template", 2},
+    {kLlamafactoryYaml, "cutoff_len", 2},
+    {kLlamafactoryYaml, "lora_target", 2},
+    {kLlamafactoryYaml, "do_train", 1},
+    {kLlamafactoryYaml, "dataset_dir", 2},
+    {kLlamafactoryYaml, "quantization_bit", 2},
+    {kLlamafactoryYaml, "per_device_train_batch_size", 1},
+    {kLlamafactoryYaml, "model_class", 3},
+    {kLlamafactoryYaml, "dist_config", 3},
+    {kLlamafactoryYaml, "train_dataset", 2},
+    {kLlamafactoryYaml, "kernel_config", 2},
+    {kLlamafactoryYaml, "sample_backend", 2},
+    {kLlamafactoryYaml, "batching_strategy", 2},
+    {kLlamafactoryYaml, "cp_mode", 2},
+    {kLlamafactoryYaml, "overwrite_cache", 1},
+    {kTorchtuneYaml, "checkpointer", 2},
+    {kTorchtuneYaml, "metric_logger", 1},
+    {kTorchtuneYaml, "enable_activation_checkpointing", 2},
+    {kTorchtuneYaml, "fsdp_cpu_offload", 2},
+    {kTorchtuneYaml, "tensor_parallel_plan", 2},
+    {kTorchtuneYaml, "optimizer_in_bwd", 2},
 };
 constexpr Mark kJsonMarks[] = {
     {kDeepspeedJson, "zero_optimization", 5},
@@ -65,10 +92,12 @@ constexpr Mark kJsonMarks[] = {
     {kAccelerateYaml, "fsdp_config", 2},
 };
 constexpr Mark kTomlMarks[] = {
-    {kTorchtitanToml, "parallelism", 4}, {kTorchtitanToml, "activation_checkpoint", 3}, {kTorchtitanToml, "training", 2},
-    {kTorchtitanToml, "model", 1},       {kTorchtitanToml, "lr_scheduler", 2},          {kTorchtitanToml, "job", 2},
-    {kTorchtitanToml, "metrics", 1},     {kTorchtitanToml, "checkpoint", 1},            {kTorchtitanToml, "optimizer", 1},
-    {kTorchtitanToml, "profiling", 1},   {kTorchtitanToml, "experimental", 1},
+    {kTorchtitanToml, "parallelism", 4},  {kTorchtitanToml, "activation_checkpoint", 3},
+    {kTorchtitanToml, "training", 2},     {kTorchtitanToml, "model", 1},
+    {kTorchtitanToml, "lr_scheduler", 2}, {kTorchtitanToml, "job", 2},
+    {kTorchtitanToml, "metrics", 1},      {kTorchtitanToml, "checkpoint", 1},
+    {kTorchtitanToml, "optimizer", 1},    {kTorchtitanToml, "profiling", 1},
+    {kTorchtitanToml, "experimental", 1},
 };
 
 struct Score {
@@ -105,11 +134,25 @@ int fsdp_json_points(const KeyNames& names) {
   for (std::string name : names.top) {
     const bool prefixed = name.rfind("fsdp_", 0) == 0;
     if (prefixed) name = name.substr(5);
-    static const std::vector<std::string> known = {
-        "transformer_layer_cls_to_wrap", "min_num_params", "reshard_after_forward", "cpu_ram_efficient_loading",
-        "state_dict_type", "auto_wrap_policy", "backward_prefetch", "forward_prefetch", "sync_module_states",
-        "use_orig_params", "limit_all_gathers", "activation_checkpointing", "xla", "xla_fsdp_settings",
-        "sharding_strategy", "offload_params", "cpu_offload", "xla_fsdp_v2", "version"};
+    static const std::vector<std::string> known = {"transformer_layer_cls_to_wrap",
+                                                   "min_num_params",
+                                                   "reshard_after_forward",
+                                                   "cpu_ram_efficient_loading",
+                                                   "state_dict_type",
+                                                   "auto_wrap_policy",
+                                                   "backward_prefetch",
+                                                   "forward_prefetch",
+                                                   "sync_module_states",
+                                                   "use_orig_params",
+                                                   "limit_all_gathers",
+                                                   "activation_checkpointing",
+                                                   "xla",
+                                                   "xla_fsdp_settings",
+                                                   "sharding_strategy",
+                                                   "offload_params",
+                                                   "cpu_offload",
+                                                   "xla_fsdp_v2",
+                                                   "version"};
     const bool hit = std::find(known.begin(), known.end(), name) != known.end();
     points += hit ? (name == "version" && !prefixed ? 1 : 3) : prefixed ? 2 : 0;
   }
@@ -143,8 +186,9 @@ bool has_program_flag(const Input& input, std::string_view flag) {
 
 // Variables that matter to a distributed run.
 bool is_training_variable(std::string_view name) {
-  for (const std::string_view start : {"NCCL_", "TORCH_", "PYTORCH_", "MASTER_", "CUDA_", "WORLD_SIZE", "RANK", "LOCAL_",
-                                       "GLOO_", "FSDP_", "ACCELERATE_", "OMP_NUM", "HF_", "WANDB_", "NPROC", "NNODES"}) {
+  for (const std::string_view start :
+       {"NCCL_", "TORCH_", "PYTORCH_", "MASTER_", "CUDA_", "WORLD_SIZE", "RANK", "LOCAL_", "GLOO_", "FSDP_",
+        "ACCELERATE_", "OMP_NUM", "HF_", "WANDB_", "NPROC", "NNODES"}) {
     if (name.substr(0, start.size()) == start) return true;
   }
   return false;

@@ -6,7 +6,7 @@ namespace fx::knowledge {
 namespace {
 
 struct Kind {
-  std::string_view syntax;  // "" for any
+  std::string_view syntax;             // "" for any
   std::vector<std::string_view> keys;  // all must stand at the top
   std::string_view seems;
   std::string_view pointer;
@@ -31,7 +31,10 @@ const std::vector<Kind>& kinds() {
       {"json", {"nodes", "connections"}, "a workflow export", kDefaultPointer},
       {"json", {"dependencies", "name"}, "a package.json", kDefaultPointer},
       {"json", {"architectures"}, "a Hugging Face model config.json", "Use plan_finetune with it as the model."},
-      {"json", {"model_type", "hidden_size"}, "a Hugging Face model config.json", "Use plan_finetune with it as the model."},
+      {"json",
+       {"model_type", "hidden_size"},
+       "a Hugging Face model config.json",
+       "Use plan_finetune with it as the model."},
       {"toml", {"project"}, "a pyproject.toml", kDefaultPointer},
       {"toml", {"build-system"}, "a pyproject.toml", kDefaultPointer},
       {"toml", {"tool"}, "a pyproject.toml", kDefaultPointer},
@@ -63,7 +66,8 @@ void recognise_other(Input& input, const KeyNames& names) {
   }
   const std::string_view text = input.text;
   if (trim(text).empty()) return set("an empty text", kDefaultPointer);
-  if (contains(text, "Traceback (most recent call last)") || contains(text, "NCCL WARN") || contains(text, "[rank0]:")) {
+  if (contains(text, "Traceback (most recent call last)") || contains(text, "NCCL WARN") ||
+      contains(text, "[rank0]:")) {
     return set("a log", "Use diagnose_failure for logs.");
   }
   if (input.syntax == "python") return set("Python source", "Use review_code for training code.");

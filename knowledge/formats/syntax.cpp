@@ -8,7 +8,9 @@
 namespace fx::knowledge {
 namespace {
 
-bool is_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
+bool is_word(char c) {
+  return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_';
+}
 
 // "key: value" or "key:" at the start of a line; gives the key's end, 0 when it is none.
 std::size_t yaml_key_end(std::string_view line) {
@@ -53,8 +55,9 @@ bool is_python_line(std::string_view line) {
 }
 
 bool has_launcher(std::string_view line) {
-  for (const std::string_view name : {"torchrun", "accelerate launch", "torch.distributed.run", "torch.distributed.launch",
-                                      "tune run", "python -m", "python3 -m", "deepspeed ", "srun "}) {
+  for (const std::string_view name :
+       {"torchrun", "accelerate launch", "torch.distributed.run", "torch.distributed.launch", "tune run", "python -m",
+        "python3 -m", "deepspeed ", "srun "}) {
     if (contains(line, name)) return true;
   }
   return (line.substr(0, 7) == "python " || line.substr(0, 8) == "python3 ") && contains(line, ".py");

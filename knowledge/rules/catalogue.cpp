@@ -8,10 +8,14 @@ const std::vector<Rule>& all_rules() {
   static const std::vector<Rule> rules = [] {
     using List = Rules (*)();
     static constexpr List lists[] = {
-        any_form_rules,         any_model_rules,        accelerate_key_rules,    accelerate_fsdp2_rules,
-        accelerate_wrap_rules,  accelerate_world_rules, accelerate_mesh_rules,   launch_rendezvous_rules,
-        launch_flag_rules,      sbatch_rules,           env_nccl_rules,          env_allocator_rules,
-        env_cluster_rules,      slime_rules,            relax_rules,
+        any_form_rules,        any_model_rules,
+        accelerate_key_rules,  accelerate_fsdp2_rules,
+        accelerate_wrap_rules, accelerate_world_rules,
+        accelerate_mesh_rules, launch_rendezvous_rules,
+        launch_flag_rules,     sbatch_rules,
+        env_nccl_rules,        env_allocator_rules,
+        env_cluster_rules,     slime_rules,
+        relax_rules,
     };
     std::vector<Rule> all;
     for (const List list : lists) {

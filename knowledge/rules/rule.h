@@ -1,4 +1,5 @@
-// A rule: an id, a severity, the formats it speaks about, and a check that says where it hits. Its words are on its page.
+// A rule: an id, a severity, the formats it speaks about, and a check that says where it hits. Its words are on its
+// page.
 #pragma once
 
 #include <functional>

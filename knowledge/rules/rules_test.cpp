@@ -70,7 +70,8 @@ void check_bad(const Page& page, const Example& example, const std::string& wher
       EXPECT_FALSE(finding.message.empty()) << where;
       EXPECT_FALSE(finding.fix.empty()) << where;
     } else {
-      EXPECT_TRUE(also.count(finding.rule) != 0) << where << ": also hits " << finding.rule << " on line " << finding.line;
+      EXPECT_TRUE(also.count(finding.rule) != 0)
+          << where << ": also hits " << finding.rule << " on line " << finding.line;
     }
   }
   EXPECT_EQ(got, want) << where;
@@ -105,7 +106,8 @@ TEST(RulePages, ExamplesHitTheirRuleOnTheirLine) {
 
 TEST(RulePages, EveryRuleHasItsPageAndEveryPageItsRule) {
   std::map<std::string, const Rule*> rules;
-  for (const Rule& rule : all_rules()) EXPECT_TRUE(rules.emplace(rule.id, &rule).second) << rule.id << " is listed twice";
+  for (const Rule& rule : all_rules())
+    EXPECT_TRUE(rules.emplace(rule.id, &rule).second) << rule.id << " is listed twice";
   std::set<std::string> seen;
   for (const auto& [path, page] : pages()) {
     seen.insert(page.id);
@@ -115,7 +117,8 @@ TEST(RulePages, EveryRuleHasItsPageAndEveryPageItsRule) {
     if (rules.count(page.id) != 0) {
       EXPECT_EQ(page.front.at("severity"), to_string(rules.at(page.id)->severity)) << path;
     }
-    for (const char* section : {"what", "why", "fix"}) EXPECT_FALSE(page.section(section).empty()) << path << " " << section;
+    for (const char* section : {"what", "why", "fix"})
+      EXPECT_FALSE(page.section(section).empty()) << path << " " << section;
     EXPECT_FALSE(page.sources.empty()) << path;
   }
   for (const auto& [id, rule] : rules) EXPECT_TRUE(seen.count(id) != 0) << id << " has no page";

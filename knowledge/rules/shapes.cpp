@@ -9,7 +9,8 @@ namespace fx::knowledge {
 namespace {
 
 std::string upper(std::string text) {
-  std::transform(text.begin(), text.end(), text.begin(), [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
+  std::transform(text.begin(), text.end(), text.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
   return text;
 }
 
@@ -30,13 +31,16 @@ Hit& Hits::at(const Assignment& assignment, std::string detail, std::string fix)
   return add({assignment.name, assignment.line, assignment.column, std::move(detail), std::move(fix), std::nullopt});
 }
 Hit& Hits::at(const Directive& directive, std::string detail, std::string fix) {
-  return add({"#SBATCH " + directive.name, directive.line, directive.column, std::move(detail), std::move(fix), std::nullopt});
+  return add(
+      {"#SBATCH " + directive.name, directive.line, directive.column, std::move(detail), std::move(fix), std::nullopt});
 }
 Hit& Hits::root(std::string detail, std::string fix) {
   return add({"(root)", 1, 0, std::move(detail), std::move(fix), std::nullopt});
 }
 
-std::string quoted(std::string_view value) { return "'" + quote_input(mask_secrets(value), 80) + "'"; }
+std::string quoted(std::string_view value) {
+  return "'" + quote_input(mask_secrets(value), 80) + "'";
+}
 
 Check bad_value(Find find, std::vector<std::string> allowed, bool ignore_case) {
   return [find = std::move(find), allowed = std::move(allowed), ignore_case](const Input& input, Hits& hits) {

@@ -86,7 +86,9 @@ bool is_loopback(const std::string& host) {
   return host == "localhost" || host.rfind("127.", 0) == 0 || host == "0.0.0.0" || host == "::1";
 }
 
-std::string endpoint_host(const std::string& endpoint) { return endpoint.substr(0, endpoint.rfind(':')); }
+std::string endpoint_host(const std::string& endpoint) {
+  return endpoint.substr(0, endpoint.rfind(':'));
+}
 std::string endpoint_port(const std::string& endpoint) {
   const auto colon = endpoint.rfind(':');
   return colon == std::string::npos ? "" : endpoint.substr(colon + 1);

@@ -55,13 +55,16 @@ struct Start {
 };
 
 bool is_torch_run(std::string_view module) {
-  return module == "torch.distributed.run" || module == "torch.distributed.launch" || module == "torch.distributed.launcher";
+  return module == "torch.distributed.run" || module == "torch.distributed.launch" ||
+         module == "torch.distributed.launcher";
 }
 
-// The launcher of a command line, wherever it stands in it (after srun, nohup, numactl, ray job submit --, docker run ...).
+// The launcher of a command line, wherever it stands in it (after srun, nohup, numactl, ray job submit --, docker run
+// ...).
 bool find_start(const std::vector<ShellWord>& words, Start& start) {
-  static const std::array talkers = {"echo", "printf", "which", "pip", "grep", "sed", "awk", "cat", "cd", "rm", "mkdir",
-                                     "ls", "source", "apt", "apt-get", "conda", "pip3", "test", "[", "kill", "pkill"};
+  static const std::array talkers = {"echo",    "printf", "which", "pip",   "grep", "sed",    "awk",
+                                     "cat",     "cd",     "rm",    "mkdir", "ls",   "source", "apt",
+                                     "apt-get", "conda",  "pip3",  "test",  "[",    "kill",   "pkill"};
   const std::string first = file_name(words.front().text);
   if (std::find(talkers.begin(), talkers.end(), first) != talkers.end()) return false;
   for (std::size_t i = 0; i < words.size(); ++i) {
@@ -113,11 +116,11 @@ void read_launcher_flags(Launch& launch, const std::vector<ShellWord>& words, st
     const bool has_next = i + 1 < words.size() && !is_flag(words[i + 1].text);
     std::string text = equals == std::string::npos ? "" : word.text.substr(equals + 1);
     bool quoted = word.quoted && equals != std::string::npos && !contains(typed, "\"");
-    const bool wants = flag != nullptr ? flag->takes_value
-                                       : has_next && !looks_like_program(words[i + 1].text);
+    const bool wants = flag != nullptr ? flag->takes_value : has_next && !looks_like_program(words[i + 1].text);
     // A boolean that wants true/false swallows the program's name; say so elsewhere, read on here.
     const bool swallow = flag != nullptr && has_next && looks_like_program(words[i + 1].text) &&
-                         words[i + 1].text.size() > 3 && words[i + 1].text.substr(words[i + 1].text.size() - 3) == ".py";
+                         words[i + 1].text.size() > 3 &&
+                         words[i + 1].text.substr(words[i + 1].text.size() - 3) == ".py";
     if (equals == std::string::npos && wants && has_next && !swallow) {
       ++i;
       text = words[i].text;
@@ -192,10 +195,18 @@ std::vector<Launch> find_launches(const ShellScript& script) {
     launch.flags.kind = launch.unknown.kind = launch.arguments.kind = Node::Kind::kMap;
     switch (start.launcher) {
       case Launcher::kTorchrun:
-      case Launcher::kTune: read_launcher_flags(launch, command.words, start.next, torchrun_flags()); break;
-      case Launcher::kAccelerate: read_launcher_flags(launch, command.words, start.next, accelerate_flags()); break;
-      case Launcher::kDeepspeed: read_deepspeed(launch, command.words, start.next); break;
-      case Launcher::kPython: read_python(launch, command.words, start.next); break;
+      case Launcher::kTune:
+        read_launcher_flags(launch, command.words, start.next, torchrun_flags());
+        break;
+      case Launcher::kAccelerate:
+        read_launcher_flags(launch, command.words, start.next, accelerate_flags());
+        break;
+      case Launcher::kDeepspeed:
+        read_deepspeed(launch, command.words, start.next);
+        break;
+      case Launcher::kPython:
+        read_python(launch, command.words, start.next);
+        break;
     }
     launch.arguments = read_flags(launch.words, 0);
     launches.push_back(std::move(launch));

@@ -11,8 +11,8 @@
 namespace fx::knowledge {
 
 struct LaunchFlag {
-  std::string_view name;     // underscores, without dashes in front
-  std::string_view alias;    // short form or another name; may be empty
+  std::string_view name;   // underscores, without dashes in front
+  std::string_view alias;  // short form or another name; may be empty
   bool takes_value = true;
   bool optional_value = false;
 };
@@ -25,11 +25,11 @@ struct Launch {
   bool in_task = false;     // read inside `srun bash -c '...'`
   bool under_srun = false;  // srun, mpirun: several copies may start
   int line = 0;
-  Node flags;     // the launcher's: name with underscores -> value; shown as typed
-  Node unknown;   // flags in front of the program that the launcher does not have
+  Node flags;           // the launcher's: name with underscores -> value; shown as typed
+  Node unknown;         // flags in front of the program that the launcher does not have
   std::string program;  // script path or module; "" when it could not be told
   bool is_module = false;
-  Node arguments;  // the program's "--flags": name as typed without dashes -> value
+  Node arguments;                // the program's "--flags": name as typed without dashes -> value
   std::vector<ShellWord> words;  // every word after the program
 
   const Node* flag(std::string_view name) const { return flags.find(name); }

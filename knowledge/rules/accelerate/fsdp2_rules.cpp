@@ -9,7 +9,9 @@ namespace {
 using V = AccelerateView;
 constexpr std::uint32_t kBoth = kAccelerateYaml | kAccelerateLaunch;
 
-bool is_bool_word(const Node* node) { return is_true(node) || is_false(node); }
+bool is_bool_word(const Node* node) {
+  return is_true(node) || is_false(node);
+}
 
 std::string reshard_of(const std::string& strategy) {
   return strategy == "SHARD_GRAD_OP" || strategy == "HYBRID_SHARD_ZERO2" ? "false" : "true";
@@ -25,8 +27,7 @@ void reshard_not_bool(const Input& input, Hits& hits) {
   const Node* node = view.fsdp("reshard_after_forward");
   if (view.version() != 2 || !is_set(node) || is_bool_word(node)) return;
   std::string strategy = text_of(node);
-  hits.at(*node, quoted(strategy) + " is no boolean.",
-          node->shown + ": " + reshard_of(strategy));
+  hits.at(*node, quoted(strategy) + " is no boolean.", node->shown + ": " + reshard_of(strategy));
 }
 
 void strategy_ignored(const Input& input, Hits& hits) {
@@ -46,7 +47,8 @@ void obsolete_key(const Input& input, Hits& hits) {
     const Node* node = view.fsdp(name);
     if (is_set(node)) hits.at(*node, "", "Delete " + node->shown + ".");
   }
-  if (const Node* node = view.fsdp("sync_module_states"); is_true(node)) hits.at(*node, "", "Delete " + node->shown + ".");
+  if (const Node* node = view.fsdp("sync_module_states"); is_true(node))
+    hits.at(*node, "", "Delete " + node->shown + ".");
 }
 
 void forward_prefetch(const Input& input, Hits& hits) {
@@ -66,9 +68,11 @@ void reshard_ignored(const Input& input, Hits& hits) {
   if (view.version() != 1 || !is_set(node) || view.fsdp("sharding_strategy") != nullptr) return;
   const std::string value = to_lower(text_of(node));
   if (value == "full_shard" || is_true(node)) return;
-  std::string fix = "fsdp_sharding_strategy: SHARD_GRAD_OP for FSDP1, or fsdp_version: 2 with fsdp_reshard_after_forward: false";
+  std::string fix =
+      "fsdp_sharding_strategy: SHARD_GRAD_OP for FSDP1, or fsdp_version: 2 with fsdp_reshard_after_forward: false";
   if (!is_bool_word(node)) {
-    fix = "fsdp_sharding_strategy: " + quote_input(node->text, 40) + " for FSDP1, or fsdp_version: 2 with a boolean here";
+    fix =
+        "fsdp_sharding_strategy: " + quote_input(node->text, 40) + " for FSDP1, or fsdp_version: 2 with a boolean here";
   }
   hits.at(*node, "", fix);
 }

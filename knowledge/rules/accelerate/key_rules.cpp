@@ -1,4 +1,5 @@
 // Keys and values of an accelerate configuration.
+#include <algorithm>
 #include <array>
 
 #include "base/text.h"
@@ -13,9 +14,6 @@ constexpr std::uint32_t kBoth = kAccelerateYaml | kAccelerateLaunch;
 
 Find fsdp(const std::string& name) {
   return [name = std::move(name)](const Input& input) { return V(input).fsdp(name); };
-}
-Find top(std::string name) {
-  return [name = std::move(name)](const Input& input) { return V(input).top(name); };
 }
 
 void unknown_top_key(const Input& input, Hits& hits) {
@@ -68,8 +66,9 @@ void missing_distributed_type(const Input& input, Hits& hits) {
 
 void invalid_distributed_type(const Input& input, Hits& hits) {
   static constexpr std::array<std::string_view, 17> known = {
-      "NO",        "MULTI_CPU", "MULTI_GPU", "MULTI_NPU",   "MULTI_MLU", "MULTI_SDAA",   "MULTI_MUSA", "MULTI_XPU", "DEEPSPEED",
-      "FSDP",      "XLA",       "TPU",       "MEGATRON_LM", "MULTI_HPU", "MULTI_NEURON", "TP",         "SAGEMAKER"};
+      "NO",          "MULTI_CPU", "MULTI_GPU",    "MULTI_NPU", "MULTI_MLU", "MULTI_SDAA",
+      "MULTI_MUSA",  "MULTI_XPU", "DEEPSPEED",    "FSDP",      "XLA",       "TPU",
+      "MEGATRON_LM", "MULTI_HPU", "MULTI_NEURON", "TP",        "SAGEMAKER"};
   const Node* node = input.root().find("distributed_type");
   if (node == nullptr || !node->is_scalar()) return;
   for (const auto name : known) {
@@ -157,15 +156,17 @@ Rules accelerate_key_rules() {
       {"accelerate-fsdp-version-invalid", Severity::kError, kBoth, bad_value(fsdp("version"), {"2", "1"})},
       {"accelerate-sync-module-states-required", Severity::kError, kBoth, sync_module_states},
       {"accelerate-sharding-strategy-invalid", Severity::kError, kBoth,
-       bad_value(fsdp("sharding_strategy"),
-                 {"FULL_SHARD", "SHARD_GRAD_OP", "NO_SHARD", "HYBRID_SHARD", "HYBRID_SHARD_ZERO2", "1", "2", "3", "4", "5"},
-                 true)},
+       bad_value(
+           fsdp("sharding_strategy"),
+           {"FULL_SHARD", "SHARD_GRAD_OP", "NO_SHARD", "HYBRID_SHARD", "HYBRID_SHARD_ZERO2", "1", "2", "3", "4", "5"},
+           true)},
       {"accelerate-auto-wrap-policy-invalid", Severity::kError, kBoth,
        bad_value(fsdp("auto_wrap_policy"), {"TRANSFORMER_BASED_WRAP", "SIZE_BASED_WRAP", "NO_WRAP"}, true)},
       {"accelerate-backward-prefetch-invalid", Severity::kError, kBoth,
        bad_value(fsdp("backward_prefetch"), {"BACKWARD_PRE", "BACKWARD_POST", "NO_PREFETCH", "1", "2"}, true)},
       {"accelerate-state-dict-type-invalid", Severity::kError, kBoth,
-       bad_value(fsdp("state_dict_type"), {"SHARDED_STATE_DICT", "FULL_STATE_DICT", "LOCAL_STATE_DICT", "1", "2", "3"}, true)},
+       bad_value(fsdp("state_dict_type"), {"SHARDED_STATE_DICT", "FULL_STATE_DICT", "LOCAL_STATE_DICT", "1", "2", "3"},
+                 true)},
       {"accelerate-fp8-key-name", Severity::kWarning, kAccelerateYaml, fp8_key_name},
       {"accelerate-fp8-ao-ram-efficient", Severity::kError, kAccelerateYaml, fp8_ao_ram},
       {"accelerate-fp8-msamp-fsdp", Severity::kError, kAccelerateYaml, fp8_msamp},

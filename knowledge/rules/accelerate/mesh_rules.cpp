@@ -58,7 +58,8 @@ void prefix_missing(const Input& input, Hits& hits) {
 
 void mesh_without_shard(const Input& input, Hits& hits) {
   const V view(input);
-  if (view.fsdp_on() && view.mesh_size("tp_size") > 1 && view.mesh_size("dp_shard_size") == 1 && view.mesh_size("cp_size") == 1) {
+  if (view.fsdp_on() && view.mesh_size("tp_size") > 1 && view.mesh_size("dp_shard_size") == 1 &&
+      view.mesh_size("cp_size") == 1) {
     hits.at(*view.mesh("tp_size"));
   }
 }

@@ -9,14 +9,19 @@ namespace {
 using V = AccelerateView;
 constexpr std::uint32_t kBoth = kAccelerateYaml | kAccelerateLaunch;
 
-std::string number(long long value) { return std::to_string(value); }
+std::string number(long long value) {
+  return std::to_string(value);
+}
 
 void hybrid_exceeds_world(const Input& input, Hits& hits) {
   const V view(input);
   const auto processes = view.processes();
-  if (view.version() != 1 || view.strategy() != "HYBRID_SHARD" || view.machines() != 1 || !processes || !input.context.gpus) return;
+  if (view.version() != 1 || view.strategy() != "HYBRID_SHARD" || view.machines() != 1 || !processes ||
+      !input.context.gpus)
+    return;
   if (input.context.nodes.value_or(1) == 1 && *processes < *input.context.gpus) {
-    hits.at(*view.fsdp("sharding_strategy"), number(*processes) + " processes on a node with " + number(*input.context.gpus) + " GPUs.");
+    hits.at(*view.fsdp("sharding_strategy"),
+            number(*processes) + " processes on a node with " + number(*input.context.gpus) + " GPUs.");
   }
 }
 
@@ -30,7 +35,8 @@ void hybrid_single_node(const Input& input, Hits& hits) {
 
 void single_process(const Input& input, Hits& hits) {
   const V view(input);
-  if (view.fsdp_on() && view.version() == 1 && view.processes() == 1 && view.machines() == 1) hits.at(*view.top("num_processes"));
+  if (view.fsdp_on() && view.version() == 1 && view.processes() == 1 && view.machines() == 1)
+    hits.at(*view.top("num_processes"));
 }
 
 void processes_missing(const Input& input, Hits& hits) {
@@ -51,7 +57,8 @@ void not_divisible(const Input& input, Hits& hits) {
   const auto processes = view.processes(), machines = view.machines();
   if (processes && machines && *machines > 1 && *processes > *machines && *processes % *machines != 0) {
     hits.at(*view.top("num_processes"), number(*processes) + " is no multiple of " + number(*machines) + " machines.",
-            "num_processes: " + number(*machines * (*processes / *machines + 1)) + " or another multiple of " + number(*machines));
+            "num_processes: " + number(*machines * (*processes / *machines + 1)) + " or another multiple of " +
+                number(*machines));
   }
 }
 
@@ -59,7 +66,8 @@ void not_total(const Input& input, Hits& hits) {
   const V view(input);
   const auto processes = view.processes(), machines = view.machines();
   if (processes && machines && *machines > 1 && input.context.gpus && *processes == *input.context.gpus) {
-    hits.at(*view.top("num_processes"), "There are " + number(*machines) + " machines with " + number(*input.context.gpus) + " GPUs each.",
+    hits.at(*view.top("num_processes"),
+            "There are " + number(*machines) + " machines with " + number(*input.context.gpus) + " GPUs each.",
             "num_processes: " + number(*machines * *input.context.gpus));
   }
 }
@@ -70,7 +78,8 @@ void missing_ip(const Input& input, Hits& hits) {
   const std::string backend = to_lower(text_of(view.top("rdzv_backend")));
   if (!machines || *machines <= 1 || (!backend.empty() && backend != "static")) return;
   if (is_set(view.top("main_process_ip")) && is_set(view.top("main_process_port"))) return;
-  hits.at(*view.top("num_machines"), is_set(view.top("main_process_ip")) ? "main_process_port is missing." : "main_process_ip is missing.");
+  hits.at(*view.top("num_machines"),
+          is_set(view.top("main_process_ip")) ? "main_process_port is missing." : "main_process_ip is missing.");
 }
 
 void machine_rank(const Input& input, Hits& hits) {

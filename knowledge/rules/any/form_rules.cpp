@@ -11,8 +11,12 @@ namespace {
 void syntax_invalid(const Input& input, Hits& hits) {
   if (!input.document.error || (input.syntax == "yaml" && tab_indented_line(input.text) > 0)) return;
   const SyntaxError& error = *input.document.error;
-  hits.add({"(syntax)", error.line, error.column,
-            "Does not parse as " + input.syntax + ": " + quote_input(mask_secrets(error.message), 160) + ".", "", {}});
+  hits.add({"(syntax)",
+            error.line,
+            error.column,
+            "Does not parse as " + input.syntax + ": " + quote_input(mask_secrets(error.message), 160) + ".",
+            "",
+            {}});
 }
 
 void tab_indent(const Input& input, Hits& hits) {
@@ -23,10 +27,13 @@ void tab_indent(const Input& input, Hits& hits) {
 
 void duplicate_key(const Input& input, Hits& hits) {
   for (const auto& d : input.document.duplicates) {
-    hits.add({d.shown, d.line, d.column,
+    hits.add({d.shown,
+              d.line,
+              d.column,
               "Written on line " + std::to_string(d.first_line) + " and again on line " + std::to_string(d.line) +
                   "; the one on line " + std::to_string(d.line) + " is in force.",
-              "Delete one of the two; line " + std::to_string(d.first_line) + " has no effect.", {}});
+              "Delete one of the two; line " + std::to_string(d.first_line) + " has no effect.",
+              {}});
   }
 }
 
@@ -51,7 +58,8 @@ std::string holder(const Input& input, int line, std::string_view before) {
   std::size_t end = text.find_last_of("=: ");
   while (end != std::string_view::npos && end > 0 && key.empty()) {
     const auto begin = text.substr(0, end).find_last_of(" \t\"'{,");
-    key = std::string(trim(text.substr(begin == std::string_view::npos ? 0 : begin + 1, end - (begin == std::string_view::npos ? 0 : begin + 1))));
+    key = std::string(trim(text.substr(begin == std::string_view::npos ? 0 : begin + 1,
+                                       end - (begin == std::string_view::npos ? 0 : begin + 1))));
     if (!key.empty() && key.back() == '=') key.pop_back();
     if (key.find_first_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ") == std::string::npos) key.clear();
     end = text.substr(0, end).find_last_of("=: ");
@@ -62,12 +70,17 @@ std::string holder(const Input& input, int line, std::string_view before) {
 void secret_in_config(const Input& input, Hits& hits) {
   int last = 0;
   for (const auto& span : find_secrets(input.text)) {
-    const auto newlines = std::count(input.text.begin(), input.text.begin() + static_cast<std::ptrdiff_t>(span.begin), '\n');
+    const auto newlines =
+        std::count(input.text.begin(), input.text.begin() + static_cast<std::ptrdiff_t>(span.begin), '\n');
     const int line = static_cast<int>(newlines) + 1;
     if (line == last) continue;
     last = line;
-    hits.add({holder(input, line, std::string_view(input.text).substr(0, span.begin)), line, 0,
-              "Looks like a live credential (" + span.kind + ").", "", {}});
+    hits.add({holder(input, line, std::string_view(input.text).substr(0, span.begin)),
+              line,
+              0,
+              "Looks like a live credential (" + span.kind + ").",
+              "",
+              {}});
   }
 }
 
@@ -77,10 +90,13 @@ void not_applicable(const Input& input, Hits& hits) {
 
 void continuation_broken(const Input& input, Hits& hits) {
   for (const auto& broken : input.script.broken) {
-    hits.add({broken.key, broken.line, 0,
+    hits.add({broken.key,
+              broken.line,
+              0,
               broken.trailing_blank ? "A blank follows the backslash at the end of this line."
                                     : "The command goes on below, but this line has no backslash at its end.",
-              broken.trailing_blank ? "Remove the blank after the backslash." : "End the line with a backslash.", {}});
+              broken.trailing_blank ? "Remove the blank after the backslash." : "End the line with a backslash.",
+              {}});
   }
 }
 

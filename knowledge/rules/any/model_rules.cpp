@@ -7,8 +7,8 @@
 namespace fx::knowledge {
 namespace {
 
-constexpr std::uint32_t kWrap = kAccelerateYaml | kAccelerateLaunch | kTrainerCli | kFsdpConfigJson | kTrainingArgsJson |
-                                kAxolotlYaml | kLlamafactoryYaml;
+constexpr std::uint32_t kWrap = kAccelerateYaml | kAccelerateLaunch | kTrainerCli | kFsdpConfigJson |
+                                kTrainingArgsJson | kAxolotlYaml | kLlamafactoryYaml;
 
 void wrap_class(const Input& input, Hits& hits) {
   const std::string type = text_of(input.context.model.find("model_type"));
@@ -21,8 +21,9 @@ void wrap_class(const Input& input, Hits& hits) {
   if (node->is_list() && input.is(kAccelerateYaml | kAxolotlYaml)) return;
   for (const auto& name : words_of(node)) {
     if (contains(name, "$") || has_class(type, name).value_or(true)) continue;
-    hits.at(*node, "A " + quote_input(type, 40) + " model has no class " + quoted(name) + ".",
-            "Write " + std::string(layers->layers.front()) + ", or leave the key out so that _no_split_modules is used.");
+    hits.at(
+        *node, "A " + quote_input(type, 40) + " model has no class " + quoted(name) + ".",
+        "Write " + std::string(layers->layers.front()) + ", or leave the key out so that _no_split_modules is used.");
     return;
   }
 }
@@ -48,8 +49,8 @@ void full_state_dict(const Input& input, Hits& hits) {
 Rules any_model_rules() {
   return {
       {"wrap-class-mismatch", Severity::kError, kWrap, wrap_class},
-      {"full-state-dict-large-model", Severity::kWarning, kAccelerateYaml | kAccelerateLaunch | kAxolotlYaml | kFsdpConfigJson | kTrainingArgsJson,
-       full_state_dict},
+      {"full-state-dict-large-model", Severity::kWarning,
+       kAccelerateYaml | kAccelerateLaunch | kAxolotlYaml | kFsdpConfigJson | kTrainingArgsJson, full_state_dict},
   };
 }
 

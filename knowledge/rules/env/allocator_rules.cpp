@@ -25,19 +25,32 @@ struct Setting {
 };
 
 const std::vector<std::string>& option_names() {
-  static const std::vector<std::string> names = {
-      "expandable_segments", "max_split_size_mb", "garbage_collection_threshold", "roundup_power2_divisions",
-      "roundup_bypass_threshold_mb", "backend", "release_lock_on_cudamalloc", "release_lock_on_hipmalloc",
-      "pinned_use_cuda_host_register", "pinned_use_hip_host_register", "pinned_num_register_threads",
-      "pinned_use_background_threads", "pinned_reserve_segment_size_mb", "pinned_max_register_threads",
-      "max_non_split_rounding_mb", "graph_capture_record_stream_reuse", "per_process_memory_fraction",
-      "large_segment_size_mb", "throw_on_cudamalloc_oom"};
+  static const std::vector<std::string> names = {"expandable_segments",
+                                                 "max_split_size_mb",
+                                                 "garbage_collection_threshold",
+                                                 "roundup_power2_divisions",
+                                                 "roundup_bypass_threshold_mb",
+                                                 "backend",
+                                                 "release_lock_on_cudamalloc",
+                                                 "release_lock_on_hipmalloc",
+                                                 "pinned_use_cuda_host_register",
+                                                 "pinned_use_hip_host_register",
+                                                 "pinned_num_register_threads",
+                                                 "pinned_use_background_threads",
+                                                 "pinned_reserve_segment_size_mb",
+                                                 "pinned_max_register_threads",
+                                                 "max_non_split_rounding_mb",
+                                                 "graph_capture_record_stream_reuse",
+                                                 "per_process_memory_fraction",
+                                                 "large_segment_size_mb",
+                                                 "throw_on_cudamalloc_oom"};
   return names;
 }
 
 bool is_boolean_option(std::string_view key) {
-  return key == "expandable_segments" || key == "release_lock_on_cudamalloc" || key == "pinned_use_cuda_host_register" ||
-         key == "pinned_use_background_threads" || key == "graph_capture_record_stream_reuse";
+  return key == "expandable_segments" || key == "release_lock_on_cudamalloc" ||
+         key == "pinned_use_cuda_host_register" || key == "pinned_use_background_threads" ||
+         key == "graph_capture_record_stream_reuse";
 }
 
 // "a:1,b:[256:1,512:2],c:True" -> options; commas inside brackets belong to the value.
@@ -87,8 +100,10 @@ void syntax(const Input& input, Hits& hits) {
       const bool boolean = is_boolean_option(option.key) && option.value != "True" && option.value != "False";
       if (why.empty() && boolean) why = option.key + " wants True or False, not " + quoted(option.value) + ".";
       if (why.empty()) continue;
-      const std::string value = boolean ? (to_lower(option.value) == "false" || option.value == "0" ? "False" : "True") : option.value;
-      hits.at(*setting.variable, why, quote_input(option.key, 60) + ":" + (value.empty() ? "True" : quote_input(value, 40)));
+      const std::string value =
+          boolean ? (to_lower(option.value) == "false" || option.value == "0" ? "False" : "True") : option.value;
+      hits.at(*setting.variable, why,
+              quote_input(option.key, 60) + ":" + (value.empty() ? "True" : quote_input(value, 40)));
       break;
     }
   }
@@ -115,7 +130,8 @@ void gc_range(const Input& input, Hits& hits) {
   for (const auto& setting : settings(input)) {
     const Option* option = setting.find("garbage_collection_threshold");
     const auto value = option == nullptr ? std::nullopt : to_number(option->value);
-    if (value && (*value <= 0 || *value >= 1)) hits.at(*setting.variable, quoted(option->value) + " is not between 0 and 1.");
+    if (value && (*value <= 0 || *value >= 1))
+      hits.at(*setting.variable, quoted(option->value) + " is not between 0 and 1.");
   }
 }
 
@@ -123,9 +139,12 @@ void expandable_with_split(const Input& input, Hits& hits) {
   if (input.context.known_at_least("torch", "2.5") || input.context.known_below("torch", "2.1")) return;
   for (const auto& setting : settings(input)) {
     const Option* expandable = setting.find("expandable_segments");
-    const bool other = setting.find("max_split_size_mb") != nullptr || setting.find("garbage_collection_threshold") != nullptr;
+    const bool other =
+        setting.find("max_split_size_mb") != nullptr || setting.find("garbage_collection_threshold") != nullptr;
     if (expandable == nullptr || expandable->value != "True" || !other) continue;
-    hits.at(*setting.variable, input.context.at_least("torch", "2.5") ? "" : "This holds for torch before 2.5; the version was not given.");
+    hits.at(*setting.variable, input.context.at_least("torch", "2.5")
+                                   ? ""
+                                   : "This holds for torch before 2.5; the version was not given.");
   }
 }
 

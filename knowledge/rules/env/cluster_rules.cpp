@@ -26,7 +26,8 @@ std::optional<long long> stated_processes(const Input& input) {
   std::optional<long long> most;
   for (const auto& launch : input.launches) {
     const auto processes = processes_per_node(launch);
-    if (launch.launcher == Launcher::kAccelerate && launch.flag("num_machines") == nullptr && is_multi_node(input)) continue;
+    if (launch.launcher == Launcher::kAccelerate && launch.flag("num_machines") == nullptr && is_multi_node(input))
+      continue;
     if (processes && (!most || *processes > *most)) most = processes;
   }
   if (most) return most;
@@ -57,7 +58,8 @@ void max_connections(const Input& input, Hits& hits) {
   const Assignment* connections = input.script.variable("CUDA_DEVICE_MAX_CONNECTIONS");
   if (connections == nullptr || connections->value.text != "1") return;
   const std::string low = to_lower(input.text);
-  const bool other = contains(low, "megatron") || contains(low, "--tensor-model-parallel-size") || contains(low, "deepspeed");
+  const bool other =
+      contains(low, "megatron") || contains(low, "--tensor-model-parallel-size") || contains(low, "deepspeed");
   const bool fsdp_backend = contains(low, "--train-backend fsdp") || contains(low, "--train-backend=fsdp");
   if (other && !fsdp_backend) return;
   hits.at(*connections);

@@ -8,7 +8,8 @@
 namespace fx::knowledge {
 namespace {
 
-// TORCH_NCCL_ names that PyTorch reads (2.2 to 2.14); integer: parsed as a number, everything else as a boolean or text.
+// TORCH_NCCL_ names that PyTorch reads (2.2 to 2.14); integer: parsed as a number, everything else as a boolean or
+// text.
 struct TorchNccl {
   std::string_view name;
   bool integer;
@@ -43,14 +44,17 @@ constexpr TorchNccl kTorchNccl[] = {
     {"TORCH_NCCL_RANKS_PER_ROOT", true},
 };
 
-const Assignment* variable(const Input& input, std::string_view name) { return input.script.variable(name); }
+const Assignment* variable(const Input& input, std::string_view name) {
+  return input.script.variable(name);
+}
 
 bool is_one(const Assignment* assignment) {
   return assignment != nullptr && (assignment->value.text == "1" || to_lower(assignment->value.text) == "true");
 }
 
 void renamed(const Input& input, Hits& hits) {
-  for (const char* name : {"NCCL_ASYNC_ERROR_HANDLING", "NCCL_BLOCKING_WAIT", "NCCL_DESYNC_DEBUG", "NCCL_ENABLE_TIMING"}) {
+  for (const char* name :
+       {"NCCL_ASYNC_ERROR_HANDLING", "NCCL_BLOCKING_WAIT", "NCCL_DESYNC_DEBUG", "NCCL_ENABLE_TIMING"}) {
     if (const Assignment* old = variable(input, name)) hits.at(*old, "", "Write TORCH_" + std::string(name) + ".");
   }
 }
@@ -62,7 +66,8 @@ void invalid_value(const Input& input, Hits& hits) {
     const auto value = to_integer(assignment->value.text);
     const bool handling = row.name == "TORCH_NCCL_ASYNC_ERROR_HANDLING";
     if (!value || (handling && (*value < 0 || *value > 3))) {
-      hits.at(*assignment, quoted(assignment->value.text) + (handling ? " is not 0, 1, 2 or 3." : " is no whole number."),
+      hits.at(*assignment,
+              quoted(assignment->value.text) + (handling ? " is not 0, 1, 2 or 3." : " is no whole number."),
               handling ? "" : "A whole number.");
     }
   }
@@ -95,7 +100,8 @@ void unknown_name(const Input& input, Hits& hits) {
     if (assignment.name.rfind("TORCH_NCCL_", 0) != 0) continue;
     if (std::find(names.begin(), names.end(), assignment.name) != names.end()) continue;
     const auto near = nearest(assignment.name, names);
-    hits.at(assignment, near ? "The nearest name that PyTorch reads is " + *near + "." : "", near ? "Write " + *near + "." : "");
+    hits.at(assignment, near ? "The nearest name that PyTorch reads is " + *near + "." : "",
+            near ? "Write " + *near + "." : "");
   }
 }
 

@@ -16,22 +16,24 @@ void unknown_flag(const Input& input, Hits& hits) {
     for (const Node& flag : launch.unknown.children) {
       if (flag.name == "fsdp_backward_prefetch_policy" || contains(flag.shown, "$")) continue;
       const auto near = nearest(flag.name, names);
-      hits.at(flag, "", near ? "Write --" + *near + "." : "Remove it, or move it behind the script if the script takes it.");
+      hits.at(flag, "",
+              near ? "Write --" + *near + "." : "Remove it, or move it behind the script if the script takes it.");
     }
   }
 }
 
 void flag_after_script(const Input& input, Hits& hits) {
-  static constexpr std::array<std::string_view, 8> torchrun = {"nnodes",   "nproc_per_node", "rdzv_backend", "rdzv_endpoint",
-                                                               "rdzv_id", "rdzv_conf",      "standalone",   "max_restarts"};
+  static constexpr std::array<std::string_view, 8> torchrun = {"nnodes",        "nproc_per_node", "rdzv_backend",
+                                                               "rdzv_endpoint", "rdzv_id",        "rdzv_conf",
+                                                               "standalone",    "max_restarts"};
   static constexpr std::array<std::string_view, 6> accelerate = {"num_machines",      "machine_rank", "main_process_ip",
                                                                  "main_process_port", "use_fsdp",     "num_processes"};
   for (const auto& launch : input.launches) {
     for (const Node& argument : launch.arguments.children) {
-      const bool hit =
-          (launch.launcher == Launcher::kTorchrun && std::find(torchrun.begin(), torchrun.end(), argument.name) != torchrun.end()) ||
-          (launch.launcher == Launcher::kAccelerate &&
-           std::find(accelerate.begin(), accelerate.end(), argument.name) != accelerate.end());
+      const bool hit = (launch.launcher == Launcher::kTorchrun &&
+                        std::find(torchrun.begin(), torchrun.end(), argument.name) != torchrun.end()) ||
+                       (launch.launcher == Launcher::kAccelerate &&
+                        std::find(accelerate.begin(), accelerate.end(), argument.name) != accelerate.end());
       if (hit) hits.at(argument, "It stands behind the program " + quoted(launch.program) + ".");
     }
   }
@@ -65,8 +67,8 @@ void exclusive_flags(const Input& input, Hits& hits) {
 
 void flag_needs_value(const Input& input, Hits& hits) {
   static constexpr std::array<std::string_view, 6> booleans = {
-      "fsdp_offload_params",          "fsdp_use_orig_params",           "fsdp_sync_module_states",
-      "fsdp_forward_prefetch",        "fsdp_cpu_ram_efficient_loading", "fsdp_activation_checkpointing"};
+      "fsdp_offload_params",   "fsdp_use_orig_params",           "fsdp_sync_module_states",
+      "fsdp_forward_prefetch", "fsdp_cpu_ram_efficient_loading", "fsdp_activation_checkpointing"};
   for (const auto& launch : input.launches) {
     if (launch.launcher != Launcher::kAccelerate) continue;
     for (const Node& flag : launch.flags.children) {

@@ -23,8 +23,11 @@ void localhost_multinode(const Input& input, Hits& hits) {
     for (const char* name : {"rdzv_endpoint", "master_addr", "main_process_ip"}) {
       const Node* flag = launch.flag(name);
       if (flag == nullptr) continue;
-      const std::string host = flag->name == "rdzv_endpoint" && contains(flag->text, ":") ? endpoint_host(flag->text) : flag->text;
-      if (is_loopback(host)) hits.at(*flag, "The launch has " + std::to_string(*launch_nodes(input, launch)) + " nodes, the address is " + quoted(host) + ".");
+      const std::string host =
+          flag->name == "rdzv_endpoint" && contains(flag->text, ":") ? endpoint_host(flag->text) : flag->text;
+      if (is_loopback(host))
+        hits.at(*flag, "The launch has " + std::to_string(*launch_nodes(input, launch)) + " nodes, the address is " +
+                           quoted(host) + ".");
     }
   }
 }
@@ -44,7 +47,8 @@ void missing_endpoint(const Input& input, Hits& hits) {
 void port_zero(const Input& input, Hits& hits) {
   for (const auto& launch : input.launches) {
     const Node* flag = launch.flag("rdzv_endpoint");
-    if (flag != nullptr && endpoint_port(flag->text) == "0" && launch_nodes(input, launch).value_or(1) > 1) hits.at(*flag);
+    if (flag != nullptr && endpoint_port(flag->text) == "0" && launch_nodes(input, launch).value_or(1) > 1)
+      hits.at(*flag);
   }
 }
 
@@ -57,7 +61,8 @@ void node_rank_ignored(const Input& input, Hits& hits) {
 
 void master_addr_ignored(const Input& input, Hits& hits) {
   for (const auto& launch : input.launches) {
-    if (!is_torchrun(launch) || rendezvous_backend(launch) != "c10d" || launch.flag("rdzv_endpoint") == nullptr) continue;
+    if (!is_torchrun(launch) || rendezvous_backend(launch) != "c10d" || launch.flag("rdzv_endpoint") == nullptr)
+      continue;
     const Node* flag = launch.flag("master_addr") != nullptr ? launch.flag("master_addr") : launch.flag("master_port");
     if (flag != nullptr) hits.at(*flag);
   }
@@ -89,10 +94,13 @@ void exceeds_gpus(const Input& input, Hits& hits) {
     auto gpus = input.context.gpus;
     if (const auto request = gpu_request(input.script); !gpus) gpus = request.per_node;
     if (!processes || !gpus || *processes <= *gpus) continue;
-    const Node* flag = launch.flag("nproc_per_node") != nullptr ? launch.flag("nproc_per_node") : launch.flag("num_processes");
+    const Node* flag =
+        launch.flag("nproc_per_node") != nullptr ? launch.flag("nproc_per_node") : launch.flag("num_processes");
     if (flag == nullptr) continue;
     // accelerate's number is a total; without --num_machines its yaml may spread it over several.
-    if (launch.launcher == Launcher::kAccelerate && launch.flag("num_machines") == nullptr && input.context.nodes.value_or(1) > 1) continue;
+    if (launch.launcher == Launcher::kAccelerate && launch.flag("num_machines") == nullptr &&
+        input.context.nodes.value_or(1) > 1)
+      continue;
     hits.at(*flag, std::to_string(*processes) + " processes on a node with " + std::to_string(*gpus) + " GPUs.",
             flag->shown + " " + std::to_string(*gpus) + " at most");
   }

@@ -8,7 +8,10 @@
 namespace fx::knowledge {
 namespace {
 
-bool is_launcher(const Launch& launch) { return launch.launcher == Launcher::kTorchrun || launch.launcher == Launcher::kAccelerate || launch.launcher == Launcher::kTune; }
+bool is_launcher(const Launch& launch) {
+  return launch.launcher == Launcher::kTorchrun || launch.launcher == Launcher::kAccelerate ||
+         launch.launcher == Launcher::kTune;
+}
 
 // srun's own option, which overrides the directive for this step.
 bool srun_has(const Input& input, const Launch& launch, std::string_view option) {
@@ -24,9 +27,12 @@ void ntasks_per_node(const Input& input, Hits& hits) {
   for (const auto& launch : input.launches) {
     if (!is_launcher(launch) || !launch.under_srun || srun_has(input, launch, "--ntasks")) continue;
     const auto processes = processes_per_node(launch);
-    const bool several = processes ? *processes > 1 : launch.flag("nproc_per_node") != nullptr || launch.launcher == Launcher::kAccelerate;
+    const bool several = processes
+                             ? *processes > 1
+                             : launch.flag("nproc_per_node") != nullptr || launch.launcher == Launcher::kAccelerate;
     if (!several) continue;
-    hits.at(*directive, "Slurm starts " + quote_input(directive->value, 10) + " launchers on each node.", "#SBATCH --ntasks-per-node=1");
+    hits.at(*directive, "Slurm starts " + quote_input(directive->value, 10) + " launchers on each node.",
+            "#SBATCH --ntasks-per-node=1");
     return;
   }
 }
@@ -55,8 +61,9 @@ void gpus_mismatch(const Input& input, Hits& hits) {
     const auto processes = processes_per_node(launch);
     if (!is_launcher(launch) || !processes || *processes <= 0 || *processes == *request.per_node) continue;
     if (launch.launcher == Launcher::kAccelerate && launch.flag("num_machines") == nullptr) continue;
-    Hit& hit = hits.at(*request.directive, "The job asks for " + std::to_string(*request.per_node) + " GPUs a node, the launcher starts " +
-                                               std::to_string(*processes) + " processes.");
+    Hit& hit = hits.at(*request.directive, "The job asks for " + std::to_string(*request.per_node) +
+                                               " GPUs a node, the launcher starts " + std::to_string(*processes) +
+                                               " processes.");
     if (*processes < *request.per_node) hit.severity = Severity::kWarning;
     return;
   }
@@ -68,9 +75,10 @@ void nodes_mismatch(const Input& input, Hits& hits) {
   for (const auto& launch : input.launches) {
     const Node* flag = launch.flag(launch.launcher == Launcher::kAccelerate ? "num_machines" : "nnodes");
     const auto literal = literal_nodes(launch);
-    if (!is_launcher(launch) || flag == nullptr || !literal || contains(flag->text, ":") || *literal == *nodes) continue;
-    hits.at(*input.script.directive("--nodes", "-N"), "The job has " + std::to_string(*nodes) + " nodes, the launcher expects " +
-                                                          std::to_string(*literal) + ".");
+    if (!is_launcher(launch) || flag == nullptr || !literal || contains(flag->text, ":") || *literal == *nodes)
+      continue;
+    hits.at(*input.script.directive("--nodes", "-N"),
+            "The job has " + std::to_string(*nodes) + " nodes, the launcher expects " + std::to_string(*literal) + ".");
     return;
   }
 }
@@ -84,7 +92,8 @@ void late_directive(const Input& input, Hits& hits) {
 void no_gpu_request(const Input& input, Hits& hits) {
   if (gpu_request(input.script).directive != nullptr) return;
   for (const auto& launch : input.launches) {
-    const bool gpu = is_launcher(launch) || launch.launcher == Launcher::kDeepspeed || contains(launch.program, "verl.trainer");
+    const bool gpu =
+        is_launcher(launch) || launch.launcher == Launcher::kDeepspeed || contains(launch.program, "verl.trainer");
     if (!gpu) continue;
     if (srun_has(input, launch, "--gpus") || srun_has(input, launch, "--gres")) return;
     hits.root();

@@ -50,7 +50,8 @@ void lora_mode(const Input& input, Hits& hits) {
 
 void lora_master(const Input& input, Hits& hits) {
   const Relax view(input);
-  if (view.on() && view.lora() && text_of(view.flag("fsdp_master_dtype")) != "fp32") hits.at(*view.flag("fsdp_trainable_mode"));
+  if (view.on() && view.lora() && text_of(view.flag("fsdp_master_dtype")) != "fp32")
+    hits.at(*view.flag("fsdp_trainable_mode"));
 }
 
 void kl(const Input& input, Hits& hits) {

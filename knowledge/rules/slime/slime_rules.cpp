@@ -7,13 +7,18 @@
 namespace fx::knowledge {
 namespace {
 
-double number(const SlimeView& view, std::string_view name) { return number_of(view.flag(name)).value_or(0); }
+double number(const SlimeView& view, std::string_view name) {
+  return number_of(view.flag(name)).value_or(0);
+}
 
-std::optional<bool> backend_removed(const Input& input) { return input.context.from_day("slime", "2026-03-04", std::nullopt); }
+std::optional<bool> backend_removed(const Input& input) {
+  return input.context.from_day("slime", "2026-03-04", std::nullopt);
+}
 
 void removed(const Input& input, Hits& hits) {
   const SlimeView view = slime_view(input);
-  if (view.fsdp() && !view.relax && !view.miles && backend_removed(input).value_or(false)) hits.at(*view.flag("train_backend"));
+  if (view.fsdp() && !view.relax && !view.miles && backend_removed(input).value_or(false))
+    hits.at(*view.flag("train_backend"));
 }
 
 void deprecated(const Input& input, Hits& hits) {
@@ -24,7 +29,8 @@ void deprecated(const Input& input, Hits& hits) {
 
 void offload_disabled(const Input& input, Hits& hits) {
   const SlimeView view = slime_view(input);
-  if (!view.fsdp() || view.relax || view.flag("fsdp_cpu_offload") == nullptr || backend_removed(input).value_or(false)) return;
+  if (!view.fsdp() || view.relax || view.flag("fsdp_cpu_offload") == nullptr || backend_removed(input).value_or(false))
+    return;
   for (const char* name : {"offload_train", "colocate", "offload"}) {
     if (const Node* flag = view.flag(name)) {
       hits.at(*flag);
@@ -36,7 +42,8 @@ void offload_disabled(const Input& input, Hits& hits) {
 void dynamic_needs_tokens(const Input& input, Hits& hits) {
   const SlimeView view = slime_view(input);
   const Node* dynamic = view.flag("use_dynamic_batch_size");
-  if (dynamic != nullptr && view.flag("max_tokens_per_gpu") == nullptr && !(view.relax && view.fsdp())) hits.at(*dynamic);
+  if (dynamic != nullptr && view.flag("max_tokens_per_gpu") == nullptr && !(view.relax && view.fsdp()))
+    hits.at(*dynamic);
 }
 
 void kl_both(const Input& input, Hits& hits) {
@@ -78,13 +85,16 @@ void rollout_count(const Input& input, Hits& hits) {
 
 void save_interval(const Input& input, Hits& hits) {
   const SlimeView view = slime_view(input);
-  if (view.complete && view.flag("save_interval") != nullptr && view.flag("save") == nullptr) hits.at(*view.flag("save_interval"));
+  if (view.complete && view.flag("save_interval") != nullptr && view.flag("save") == nullptr)
+    hits.at(*view.flag("save_interval"));
 }
 
 void global_batch(const Input& input, Hits& hits) {
   const SlimeView view = slime_view(input);
-  const auto global = integer_of(view.flag("global_batch_size")), steps = integer_of(view.flag("num_steps_per_rollout"));
-  const auto rollout = integer_of(view.flag("rollout_batch_size")), samples = integer_of(view.flag("n_samples_per_prompt"));
+  const auto global = integer_of(view.flag("global_batch_size")),
+             steps = integer_of(view.flag("num_steps_per_rollout"));
+  const auto rollout = integer_of(view.flag("rollout_batch_size")),
+             samples = integer_of(view.flag("n_samples_per_prompt"));
   if (!global || !steps || !rollout || !samples || *steps <= 0 || *rollout > 1000000 || *samples > 1000000) return;
   const long long product = *rollout * *samples / *steps;
   if (product == *global) return;
@@ -97,11 +107,13 @@ void global_batch(const Input& input, Hits& hits) {
 void token_budget(const Input& input, Hits& hits) {
   const SlimeView view = slime_view(input);
   const Node* dynamic = view.flag("use_dynamic_batch_size");
-  const auto tokens = integer_of(view.flag("max_tokens_per_gpu")), context = integer_of(view.flag("rollout_max_context_len"));
+  const auto tokens = integer_of(view.flag("max_tokens_per_gpu")),
+             context = integer_of(view.flag("rollout_max_context_len"));
   if (dynamic == nullptr || !tokens || !context || (view.relax && view.fsdp())) return;
   const long long cp = integer_of(view.flag("context_parallel_size")).value_or(1);
   if (cp <= 0 || cp > 100000 || *tokens > 1000000000 || *tokens * cp >= *context) return;
-  Hit& hit = hits.at(*dynamic, std::to_string(*tokens) + " tokens a GPU against a context of " + std::to_string(*context) + ".");
+  Hit& hit = hits.at(*dynamic,
+                     std::to_string(*tokens) + " tokens a GPU against a context of " + std::to_string(*context) + ".");
   if (view.relax) hit.severity = Severity::kError;
 }
 
