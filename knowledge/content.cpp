@@ -2,13 +2,14 @@
 
 namespace fx::embedded {
 std::span<const EmbeddedFile> facts();
+std::span<const EmbeddedFile> rule_pages();
 std::span<const EmbeddedFile> cause_pages();
 }  // namespace fx::embedded
 
 namespace fx::knowledge {
 
 Content embedded_content() {
-  return {embedded::facts(), {}, embedded::cause_pages()};
+  return {embedded::facts(), embedded::rule_pages(), embedded::cause_pages()};
 }
 
 }  // namespace fx::knowledge
