@@ -24,6 +24,8 @@ tools::ToolContext& Services::context() {
 }
 
 Result<void> Services::ready() {
+  const auto opened = parts_->store.open();
+  if (!opened) return opened.error();
   return {};
 }
 
