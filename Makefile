@@ -30,8 +30,9 @@ lint: ## formatting, include directions, clang-tidy on changed sources
 format: ## apply clang-format
 	@git ls-files '*.cpp' '*.h' | xargs clang-format -i
 
-docs: build ## regenerate docs/reference from the catalogues
+docs: build ## regenerate docs/reference and tools/snapshots from the catalogues
 	@build/bin/fsdp-expert docs write docs/reference
+	@scripts/tool_snapshots.py write --bin build/bin/fsdp-expert
 
 bench: build ## server latency and memory; engine step time
 	@build/venv/bin/python tests/bench/bench.py

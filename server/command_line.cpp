@@ -5,6 +5,7 @@
 
 #include "base/file.h"
 #include "server/commands/call.h"
+#include "server/commands/docs.h"
 #include "server/commands/serve.h"
 #include "server/commands/stdio.h"
 #include "server/people_command_line.h"
@@ -19,6 +20,7 @@ struct Options {
   std::string tool, file;
   std::string format = "mcp";
   ServeOptions serve;
+  std::string docs_action, docs_folder;
 };
 
 void add_script_commands(CLI::App& app, Options& options, Chosen& chosen) {
@@ -52,10 +54,25 @@ void add_server_commands(CLI::App& app, Options& options, Chosen& chosen) {
   });
 }
 
+// For those who change the project: not part of the help, which is itself one of the pages.
+void add_docs_command(CLI::App& app, Options& options, Chosen& chosen) {
+  auto* docs = app.add_subcommand("docs", "Write or check the reference pages")->group("");
+  docs->add_option("action", options.docs_action)->required()->check(CLI::IsMember({"write", "check"}));
+  docs->add_option("folder", options.docs_folder)->required();
+  docs->callback([&] {
+    chosen = [&](Session& session) {
+      const auto pages =
+          reference_pages(session.catalogue, app.get_formatter()->make_help(&app, kProgram, CLI::AppFormatMode::All));
+      return options.docs_action == "write" ? write_docs_command(pages, options.docs_folder)
+                                            : check_docs_command(pages, options.docs_folder);
+    };
+  });
+}
+
 }  // namespace
 
 int run_command_line(int argc, char** argv) {
-  CLI::App app{"Validates, plans, diagnoses and runs FSDP training"};
+  CLI::App app{"Validates, plans, diagnoses and runs FSDP training", kProgram};
   app.set_version_flag("--version", std::string(kProgram) + " " + kVersion);
   app.require_subcommand(1);
   Options options;
@@ -64,6 +81,7 @@ int run_command_line(int argc, char** argv) {
   add_script_commands(app, options, chosen);
   add_server_commands(app, options, chosen);
   add_people_commands(app, people, chosen);
+  add_docs_command(app, options, chosen);
   for (auto* command : app.get_subcommands({})) {
     command->add_option("--data", options.data, "Data folder (else $FSDP_EXPERT_HOME, else the XDG data folder)");
   }
