@@ -1,4 +1,4 @@
-// Bytes that forward keeps for backward, from the list of tensors that autograd saves.
+// Bytes that forward keeps for backward, and bytes that simple kernels move, from the list of tensors of one layer.
 #pragma once
 
 #include "knowledge/plan/setting.h"
@@ -21,7 +21,9 @@ struct KeptActivations {
 };
 KeptActivations kept_activations(const RankModel& model, const LayerActivations& layer, const Setting& setting);
 
-// Bytes per token and vocabulary entry at the loss.
-double logits_bytes(Loss loss);
+// Bytes per token and vocabulary entry alive at the loss.
+double logits_bytes(const ModelShape& shape, const Setting& setting);
+// Bytes moved per token and vocabulary entry by loss forward and backward, products excluded.
+double logits_traffic(const ModelShape& shape, const Setting& setting);
 
 }  // namespace fx::knowledge::plan

@@ -35,6 +35,12 @@ void add_gathering(const RankModel& rank, const Setting& s, const Shards& n, con
   const double gather = frozen * rank.params();
   const double calls = rank.layers + 1;
   const double once = collective(gather, n.weights, f, calls);
+  if (s.gathered_step()) {
+    const double reduced = s.reduce_bytes * rank.params();
+    t.per_step += once + collective(reduced, n.grads, f, calls);
+    t.bytes += gather + reduced;
+    return;
+  }
   t.forward += once;
   t.bytes += gather;
   if (s.reshard) t.backward += once, t.bytes += gather;
@@ -53,6 +59,27 @@ void add_tensor_parallel(const RankModel& rank, const Setting& s, const Machine&
   // Asynchronous tensor parallelism hides part of it.
   t.serial += s.compile ? 0.6 * seconds : seconds;
   t.bytes += rank.layers * passes * bytes;
+}
+
+// Tokens travel to their experts and back: two exchanges in forward, two in backward.
+void add_expert_parallel(const RankModel& rank, const Setting& s, const Machine& m, double tokens, CommTime& t) {
+  if (s.ep <= 1) return;
+  const double bytes =
+      tokens / s.tp * rank.shape.experts_per_token * rank.shape.hidden * s.param_bytes * (s.ep - 1) / s.ep;
+  const double rate =
+      s.ep * s.tp > m.gpus_per_node ? m.node_gb_s * 1e9 * kNetworkShare / m.gpus_per_node : m.gpu.link_gb_s * 1e9;
+  t.serial += 4 * rank.layers * (bytes / rate + kLatency);
+  t.bytes += 4 * rank.layers * bytes;
+}
+
+// Context parallelism: keys and values circulate in forward, with their gradients in backward; half of it hides.
+void add_context_parallel(const RankModel& rank, const Setting& s, const Machine& m, double tokens, CommTime& t) {
+  if (s.cp <= 1) return;
+  const double bytes = 2 * tokens * rank.shape.kv_width() / s.tp * s.param_bytes * (s.cp - 1);
+  const double rate =
+      s.cp * s.tp > m.gpus_per_node ? m.node_gb_s * 1e9 * kNetworkShare / m.gpus_per_node : m.gpu.link_gb_s * 1e9;
+  t.serial += 0.5 * rank.layers * 4 * bytes / rate;
+  t.bytes += rank.layers * 4 * bytes;
 }
 
 }  // namespace
@@ -77,6 +104,8 @@ CommTime comm_time(const RankModel& rank, const Setting& s, const Machine& m, do
     t.bytes += 2 * trainable;
   }
   add_tensor_parallel(rank, s, m, tokens, t);
+  add_expert_parallel(rank, s, m, tokens, t);
+  add_context_parallel(rank, s, m, tokens, t);
   t.between_nodes = m.nodes > 1;
   return t;
 }

@@ -11,15 +11,23 @@ namespace {
 constexpr double kBandwidthShare = 0.85;
 // Backward of a bandwidth-bound operation over its forward: reads the gradient and the saved tensors, writes a
 // gradient.
-constexpr double kElementwiseBackward = 1.5;
+constexpr double kElementwiseBackward = 2;
 // Backward of fused attention over forward: five matrix products for two, one of them recomputed.
 constexpr double kAttentionBackward = 2.5;
 // Share of a layer's forward that selective checkpointing repeats.
 constexpr double kSelectiveRecompute = 0.35;
+// Hand-tuned stacks: matrix products with fused epilogues, attention kernels of the newest generation.
+constexpr double kTunedGain = 1.15, kTunedAttention = 1.7;
 // Host seconds per launched operation in eager PyTorch with autograd, and under torch.compile.
-constexpr double kEagerLaunch = 9e-6, kCompiledLaunch = 4e-6;
+constexpr double kEagerLaunch = 11e-6, kCompiledLaunch = 4e-6;
 // Operations of one layer's forward; of one adapted projection.
 constexpr double kLayerOps = 45, kFusedLayerOps = 30, kAdapterOps = 6;
+// Operations of one expert in a loop over experts; of a grouped product over all of them.
+constexpr double kExpertOps = 15, kGroupedOps = 40;
+// Hooks, copies and collectives of one gathered unit.
+constexpr double kUnitOps = 40;
+// Share of the shorter of device and host time that still shows: the queue drains where the host waits for a value.
+constexpr double kDrain = 0.5;
 // Bytes moved per weight when a quantised matrix is expanded for one product.
 constexpr double kNf4Traffic = 5, kGptqTraffic = 12;
 
@@ -31,6 +39,7 @@ Rates rates_of(const Setting& s, const Machine& m) {
   Rates r{m.gpu.gemm_tflops * 1e12, m.gpu.attention_tflops * 1e12, m.gpu.memory_gb_s * 1e9 * kBandwidthShare};
   if (s.param_bytes > 2)
     r.gemm /= m.cpu ? 2.2 : 2.0, r.attention /= 2.0;  // TF32 tensor cores run at half the bf16 rate
+  if (s.tuned) r.attention *= kTunedAttention;
   return r;
 }
 
@@ -98,7 +107,7 @@ double dequant_pass(const RankModel& rank, const Setting& s, const Rates& r) {
 
 ComputeTime compute_time(const RankModel& rank, const Setting& s, const Machine& machine, double tokens) {
   const Rates r = rates_of(s, machine);
-  const double gain = s.fp8 ? machine.gpu.fp8_gain : 1;
+  const double gain = (s.fp8 ? machine.gpu.fp8_gain : 1) * (s.tuned ? kTunedGain : 1);
   const double layers = rank.layers;
   const LayerTime f = layer_forward(rank, s, tokens, r, gain);
   const double again = recompute_share(s.checkpointing);
@@ -106,7 +115,8 @@ ComputeTime compute_time(const RankModel& rank, const Setting& s, const Machine&
   // Frozen weights need the gradient of their input only; adapters add little.
   const double weight_grads = is_lora(s) ? 0 : 1;
   const double head = gemm_seconds(tokens, rank.shape.hidden, rank.shape.vocab / s.tp, r, 1) / s.pp;
-  const double loss = logits_bytes(s.loss) * 2.5 * tokens * rank.shape.vocab / s.tp / r.bytes / s.pp;
+  const double loss =
+      logits_traffic(rank.shape, s) * s.param_bytes / 2 * tokens * rank.shape.vocab / s.tp / r.bytes / s.pp;
   const double passes = layers * dequant_pass(rank, s, r) / std::max(1.0, layers);
   ComputeTime t;
   t.gemm = layers * f.gemm * (2 + weight_grads + again) + head * (s.saved_params > 0 || !is_lora(s) ? 3 : 2);
@@ -115,13 +125,18 @@ ComputeTime compute_time(const RankModel& rank, const Setting& s, const Machine&
   t.dequant = passes * (2 + again);
   t.forward = layers * (f.gemm + f.attention + f.elementwise) + head + loss / 2 + passes;
   t.backward = t.gemm + t.attention + t.elementwise + t.dequant - t.forward;
-  const double ops =
-      (s.compile || s.loss == Loss::kFused ? kFusedLayerOps : kLayerOps) + kAdapterOps * s.adapted_modules;
+  double ops =
+      (s.compile || s.loss == Loss::kFused || s.tuned ? kFusedLayerOps : kLayerOps) + kAdapterOps * s.adapted_modules;
+  if (rank.shape.is_moe()) ops += s.ep > 1 || s.tuned ? kGroupedOps : kExpertOps * rank.shape.experts;
+  if (is_fsdp(s.sharding)) ops += kUnitOps;
   const double per_op = s.compile ? kCompiledLaunch : kEagerLaunch;
   const double forward_launch = machine.cpu ? 0 : layers * ops * per_op;
   t.launch = forward_launch * (3 + again);
-  t.forward = std::max(t.forward, forward_launch);
-  t.backward = std::max(t.backward, t.launch - forward_launch);
+  const auto drained = [](double device, double host) {
+    return std::max(device, host) + kDrain * std::min(device, host);
+  };
+  t.forward = drained(t.forward, forward_launch);
+  t.backward = drained(t.backward, t.launch - forward_launch);
   return t;
 }
 

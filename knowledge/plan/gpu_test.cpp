@@ -19,7 +19,7 @@ TEST(Gpu, NamesMayDifferInCaseVendorAndForm) {
   EXPECT_EQ(match("a100 40 GB"), "A100-40GB-SXM");
   EXPECT_EQ(match("NVIDIA A100 80GB PCIe"), "A100-80GB-PCIe");
   EXPECT_EQ(match("h100"), "H100-80GB-SXM");
-  EXPECT_EQ(match("H100-94GB"), "H100-94GB-NVL");
+  EXPECT_EQ(match("H100-94GB"), "H100-94GB-SXM");
   EXPECT_EQ(match("NVIDIA GeForce RTX 4090"), "RTX-4090-24GB");
   EXPECT_EQ(match("rtx3090"), "RTX-3090-24GB");
   EXPECT_EQ(match("Tesla V100-SXM2-16GB"), "V100-16GB-SXM");

@@ -104,6 +104,7 @@ AdapterSize adapter_size(const ModelShape& m, const std::vector<std::string>& ta
     const Projection p = projection(m, role);
     size.params_per_rank_unit += (p.in + p.out) * p.copies * m.layers;
     size.input_width += p.in;
+    size.output_width += p.out;
     size.modules += p.copies > 0 ? 1 : 0;
   }
   size.params_per_rank_unit += unknown * 2 * m.hidden * m.layers;

@@ -9,11 +9,11 @@ namespace {
 
 constexpr double kGib = 1024.0 * 1024 * 1024;
 // CUDA context with loaded kernels; first use of NCCL in a process (SB: 0.5 - 0.9 and 1 - 1.5 GiB).
-constexpr double kContext = 0.6 * kGib, kNccl = 1.2 * kGib;
+constexpr double kContext = 0.8 * kGib, kNccl = 1.2 * kGib;
 // Workspace of the matrix library and small tensors.
 constexpr double kWorkspace = 0.1 * kGib;
 // The caching allocator's rounding and holes, as a share of what is alive and of what comes and goes within a step.
-constexpr double kStaticWaste = 0.02, kTransientWaste = 0.30;
+constexpr double kStaticWaste = 0.03, kTransientWaste = 0.25;
 // What remains of it after the allocator has freed its cache and tried again.
 constexpr double kTightWaste = 0.08;
 
@@ -76,14 +76,17 @@ MemoryPlan plan_memory(const ModelShape& shape, const ParamCount& count, const S
   const double work_tokens = s.pp > 1 ? micro * s.seq / s.cp : tokens;
   const double acts = kept.kept * tokens * in_flight(s);
   const double work = kept.work * work_tokens;
-  const double loss = logits_bytes(s.loss) * shape.vocab / s.tp * work_tokens;
-  const double held_grads = s.grad_accum > 1 ? st.grads : 0;
+  const double loss = logits_bytes(shape, s) * shape.vocab / s.tp * work_tokens;
+  const double held_grads = (s.grad_accum > 1 ? st.grads : 0) + st.whole_grads;
   const double gathered = st.gathered + st.kept_gathered;
   const double temp = st.quant_temp + kWorkspace;
   const auto moments = std::vector<std::pair<std::string, Parts>>{
       {"loss", {st.weights, held_grads, st.optimizer, gathered, acts, loss, 0, temp}},
       {"backward_start", {st.weights, held_grads, st.optimizer, gathered, acts, 0, work, temp + st.unit_grad}},
-      {"backward_end", {st.weights, st.grads, st.optimizer, st.gathered, 0, 0, work, temp + st.unit_grad}},
+      {"backward_end",
+       {st.weights, st.grads + st.whole_grads, st.optimizer, st.gathered, 0, 0, work, temp + st.unit_grad}},
+      {"root_reduction",
+       {st.weights, st.grads + st.whole_grads, st.optimizer, st.gathered, 0, 0, 0, temp + st.root_reduce}},
       {"optimizer_step", {st.weights, st.grads, st.optimizer, 0, 0, 0, 0, st.step_temp + kWorkspace}}};
   MemoryPlan peak = from_moments(moments);
   peak.host = plan.host;

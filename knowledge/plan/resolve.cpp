@@ -49,6 +49,7 @@ void set_method(const TrainingArgs& t, const ModelShape& shape, const ParamCount
   const double rank = t.lora_rank ? static_cast<double>(*t.lora_rank) : kDefaultLoraRank;
   s.lora_params = rank * size.params_per_rank_unit;
   s.adapted_width = size.input_width;
+  s.adapted_output = size.output_width;
   s.adapted_modules = size.modules;
   s.saved_params = saved_module_params(count, t.modules_to_save);
   out.assumed.insert(out.assumed.end(), size.assumed.begin(), size.assumed.end());
@@ -88,6 +89,8 @@ void set_layout(const TrainingArgs& t, const Machine& m, Resolved& out) {
                      {L::kStandard, L::kFused, L::kChunked, L::kLiger});
   s.compile = t.compile.value_or(false);
   s.fp8 = t.fp8.value_or(false);
+  const bool layered = s.tp * s.pp * s.ep > 1 || s.fp8;
+  s.tuned = s.sharding == Sharding::kMegatron || (s.sharding == Sharding::kZero1 && layered);
   out.open.sharding = !t.sharding && !m.cpu;
   out.open.reshard = !t.reshard_after_forward;
   out.open.checkpointing = !t.activation_checkpointing && !m.cpu;

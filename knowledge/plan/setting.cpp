@@ -6,7 +6,8 @@
 namespace fx::knowledge::plan {
 
 bool is_fsdp(Sharding s) {
-  return s == Sharding::kFsdp1 || s == Sharding::kFsdp2 || s == Sharding::kHsdp || s == Sharding::kZero3;
+  return s == Sharding::kFsdp1 || s == Sharding::kFsdp2 || s == Sharding::kHsdp || s == Sharding::kZero3 ||
+         s == Sharding::kMegatron;
 }
 
 bool is_deepspeed(Sharding s) {

@@ -30,6 +30,7 @@ struct Setting {
   Method method = Method::kFull;
   double lora_params = 0;      // adapter parameters of the whole model
   double adapted_width = 0;    // sum of input widths of the adapted projections of one layer
+  double adapted_output = 0;   // and of their output widths
   double adapted_modules = 0;  // adapted projections of one layer
   double saved_params = 0;     // parameters of whole modules trained besides adapters
   Quant quant = Quant::kNone;
@@ -46,7 +47,10 @@ struct Setting {
   double tp = 1, pp = 1, cp = 1, ep = 1;
   Loss loss = Loss::kChunked;
   bool compile = false, fp8 = false;
+  bool tuned = false;  // a stack of hand-fused kernels (Megatron with Transformer Engine)
 
+  // Parameters stay gathered and gradients whole between the micro-batches of a pipeline.
+  bool gathered_step() const { return pp > 1; }
   double tokens() const { return micro_batch * seq / cp; }  // of one rank and micro-batch, before tp divides them
 };
 

@@ -11,7 +11,7 @@ namespace fx::knowledge::plan {
 namespace {
 
 // Collectives take part of the processors and of the memory bandwidth while compute runs.
-constexpr double kOverlapTax = 0.10;
+constexpr double kOverlapTax = 0.15;
 // Share of the memory bandwidth that the optimizer step reaches: multi-tensor steps make several passes.
 constexpr double kForeachPasses = 2.0, kFusedPasses = 1.0;
 // CPU Adam under offload: host memory bandwidth in bytes per second, shared by a machine's ranks.

@@ -7,9 +7,9 @@ namespace {
 
 // Adapters are kept in fp32 by the usual libraries: weight 4, gradient 4, two moments 8.
 constexpr double kAdapterWeight = 4, kAdapterGrad = 4, kAdapterState = 8;
-// DeepSpeed's ZeRO-3 steps on groups of 1e9 elements with fp32 gradients, keeps up to 1e9 gathered parameters and two
-// buckets of hidden^2 elements (its documented defaults).
-constexpr double kZeroSubGroup = 1e9, kZeroLive = 1e9;
+// DeepSpeed's ZeRO-3 steps on groups of 1e9 elements with fp32 gradients, keeps up to 1e9 gathered parameters and 1e9
+// more for reuse (its documented defaults).
+constexpr double kZeroSubGroup = 1e9, kZeroLive = 2e9;
 
 struct PerParam {
   double weight = 0, grad = 0, state = 0, temp = 0;
@@ -50,7 +50,10 @@ void add_lora(const RankModel& m, const Setting& s, const Shards& n, States& out
   const double quantized = s.quant == Quant::kNone ? 0 : m.count.quantizable * share;
   const double rest = m.params() - quantized - s.saved_params;
   out.trainable = adapters + s.saved_params;
-  out.weights = (quant_bytes(s.quant) * quantized + s.param_bytes * rest + kAdapterWeight * adapters +
+  // The usual preparation of a quantised model casts what is not quantised to fp32, unless sharding needs one dtype or
+  // autocast does it.
+  const double rest_bytes = quantized > 0 && !s.amp && s.sharding == Sharding::kNone ? 4 : s.param_bytes;
+  out.weights = (quant_bytes(s.quant) * quantized + rest_bytes * rest + kAdapterWeight * adapters +
                  (s.param_bytes + s.master_bytes) * s.saved_params) /
                 n.weights;
   out.grads = (kAdapterGrad * adapters + s.master_bytes * s.saved_params) / n.grads;
@@ -74,8 +77,14 @@ void add_gathered(const RankModel& m, const Setting& s, const Shards& n, States&
   if (n.weights <= 1 && s.master_bytes <= s.param_bytes) return;
   out.gathered = 2 * compute * m.layer_params + s.param_bytes * m.root_params;
   if (s.sharding == Sharding::kZero3) out.gathered = s.param_bytes * std::min(m.params(), kZeroLive);
-  if (!s.reshard) out.kept_gathered = compute * m.block_params;
-  if (!is_lora(s)) out.unit_grad = (s.param_bytes + s.reduce_bytes) * m.layer_params;
+  if (!s.reshard || s.gathered_step()) out.kept_gathered = compute * m.block_params;
+  if (is_lora(s)) return;
+  out.unit_grad = (s.param_bytes + s.reduce_bytes) * m.layer_params;
+  out.root_reduce = (s.param_bytes + s.reduce_bytes) * m.root_params;
+  if (s.gathered_step()) out.whole_grads = s.reduce_bytes * m.params();
+  // FSDP1 cannot accumulate into gradients that were moved to the host: they stay whole on the device.
+  const bool stuck = s.offload && s.grad_accum > 1 && s.sharding == Sharding::kFsdp1;
+  if (stuck) out.whole_grads = s.param_bytes * m.params();
 }
 
 }  // namespace
