@@ -120,7 +120,9 @@ double logits_bytes(const ModelShape& m, const Setting& s) {
   switch (s.loss) {
     case Loss::kStandard:
       if (!upcasts(m) && s.amp)
-        return 18;                // logits 2, shifted copy 2, fp32 copy 4, log-softmax 4, its gradient 4, cast back 2
+        return 18;  // logits 2, shifted copy 2, fp32 copy 4, log-softmax 4, its gradient 4, cast back 2
+      // MPT shifts the labels instead of the logits: no copy.
+      if (m.family == "mpt") return 6;
       if (!upcasts(m)) return 8;  // logits, shifted copy, log-softmax, gradient: 2 each
       // fp32 logits, shifted copy, log-softmax and gradient. Versions that have FSDP2 shift the labels instead of the
       // logits.

@@ -1,6 +1,7 @@
 #include "knowledge/plan/comm_time.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace fx::knowledge::plan {
 namespace {
@@ -67,7 +68,7 @@ void add_expert_parallel(const RankModel& rank, const Setting& s, const Machine&
   const double bytes =
       tokens / s.tp * rank.shape.experts_per_token * rank.shape.hidden * s.param_bytes * (s.ep - 1) / s.ep;
   const double rate =
-      s.ep * s.tp > m.gpus_per_node ? m.node_gb_s * 1e9 * kNetworkShare / m.gpus_per_node : m.gpu.link_gb_s * 1e9;
+      s.ep * s.tp > m.fast_group() ? m.node_gb_s * 1e9 * kNetworkShare / m.gpus_per_node : m.gpu.link_gb_s * 1e9;
   t.serial += 4 * rank.layers * (bytes / rate + kLatency);
   t.bytes += 4 * rank.layers * bytes;
 }
@@ -77,7 +78,7 @@ void add_context_parallel(const RankModel& rank, const Setting& s, const Machine
   if (s.cp <= 1) return;
   const double bytes = 2 * tokens * rank.shape.kv_width() / s.tp * s.param_bytes * (s.cp - 1);
   const double rate =
-      s.cp * s.tp > m.gpus_per_node ? m.node_gb_s * 1e9 * kNetworkShare / m.gpus_per_node : m.gpu.link_gb_s * 1e9;
+      s.cp * s.tp > m.fast_group() ? m.node_gb_s * 1e9 * kNetworkShare / m.gpus_per_node : m.gpu.link_gb_s * 1e9;
   t.serial += 0.5 * rank.layers * 4 * bytes / rate;
   t.bytes += rank.layers * 4 * bytes;
 }

@@ -26,6 +26,10 @@ constexpr double kLayerOps = 45, kFusedLayerOps = 30, kAdapterOps = 6;
 constexpr double kExpertOps = 15, kGroupedOps = 40;
 // Hooks, copies and collectives of one gathered unit.
 constexpr double kUnitOps = 40;
+// ZeRO-3 fetches and releases parameter by parameter, in Python hooks.
+constexpr double kZeroUnitOps = 160;
+// The rank with the most popular experts gets this many times the mean load.
+constexpr double kImbalance = 1.4;
 // Share of the shorter of device and host time that still shows: the queue drains where the host waits for a value.
 constexpr double kDrain = 0.5;
 // Bytes moved per weight when a quantised matrix is expanded for one product.
@@ -62,6 +66,7 @@ double moe_gemm(const ModelShape& m, const Setting& s, double tokens, const Rate
   const double local = m.experts / s.ep;
   const double rows = std::max(1.0, tokens * m.experts_per_token / m.experts * s.ep);
   double t = local * mlp_gemm(m, rows, m.expert_mlp, s.tp, r, gain);
+  if (s.ep > 1) t *= kImbalance;
   if (m.shared_mlp > 0) t += mlp_gemm(m, tokens, m.shared_mlp, s.tp, r, gain);
   return t;
 }
@@ -128,7 +133,7 @@ ComputeTime compute_time(const RankModel& rank, const Setting& s, const Machine&
   double ops =
       (s.compile || s.loss == Loss::kFused || s.tuned ? kFusedLayerOps : kLayerOps) + kAdapterOps * s.adapted_modules;
   if (rank.shape.is_moe()) ops += s.ep > 1 || s.tuned ? kGroupedOps : kExpertOps * rank.shape.experts;
-  if (is_fsdp(s.sharding)) ops += kUnitOps;
+  if (is_fsdp(s.sharding)) ops += s.sharding == Sharding::kZero3 ? kZeroUnitOps : kUnitOps;
   const double per_op = s.compile ? kCompiledLaunch : kEagerLaunch;
   const double forward_launch = machine.cpu ? 0 : layers * ops * per_op;
   t.launch = forward_launch * (3 + again);

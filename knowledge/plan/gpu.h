@@ -29,6 +29,7 @@ struct Gpu {
   double node_gb_s = 0;  // network into one node of 8, all cards together
   bool has_bf16 = true;
   std::string source;  // short key; sources are listed at the table
+  double domain = 0;   // GPUs joined by the fast link beyond one machine; 0: the machine
 };
 
 const std::vector<Gpu>& gpu_table();

@@ -9,20 +9,23 @@ namespace {
 
 constexpr double kGib = 1024.0 * 1024 * 1024;
 // CUDA context with loaded kernels; first use of NCCL in a process (SB: 0.5 - 0.9 and 1 - 1.5 GiB).
-constexpr double kContext = 0.8 * kGib, kNccl = 1.2 * kGib;
+constexpr double kContext = 0.8 * kGib, kNccl = 0.8 * kGib;
 // Workspace of the matrix library and small tensors.
 constexpr double kWorkspace = 0.1 * kGib;
 // The caching allocator's rounding and holes, as a share of what is alive and of what comes and goes within a step.
-constexpr double kStaticWaste = 0.03, kTransientWaste = 0.25;
+constexpr double kStaticWaste = 0.03, kTransientWaste = 0.12, kBlockWaste = 0.25;
 // What remains of it after the allocator has freed its cache and tried again.
-constexpr double kTightWaste = 0.08;
+constexpr double kTightWaste = 0.03;
+// Half-width of the honest range: where framework versions differ, and where offload keeps buffers of its own.
+constexpr double kSpread = 0.15, kOffloadSpread = 0.35;
 
 struct Parts {
   double weights, grads, optimizer, gathered, activations, loss, work, temp;
   double sum() const { return weights + grads + optimizer + gathered + activations + loss + work + temp; }
 };
+using Moments = std::vector<std::pair<std::string, Parts>>;
 
-MemoryPlan from_moments(const std::vector<std::pair<std::string, Parts>>& moments) {
+MemoryPlan from_moments(const Moments& moments) {
   MemoryPlan plan;
   for (const auto& [name, parts] : moments) {
     plan.moments.push_back({name, parts.sum()});
@@ -51,15 +54,44 @@ void move_to_host(const Setting& s, const Machine& m, States& states, MemoryPlan
   states.weights = states.grads = states.optimizer = states.step_temp = 0;
 }
 
-void set_outside(const Setting& s, const Machine& m, double transient, MemoryPlan& plan) {
-  const double fixed = plan.allocated - transient;
-  plan.reserved = fixed * (1 + kStaticWaste) + transient * (1 + kTransientWaste);
-  plan.nvidia_smi = plan.reserved + kContext + (m.world() > 1 ? kNccl : 0);
-  plan.needed = fixed * (1 + kStaticWaste) + transient * (1 + kTightWaste) + (m.world() > 1 ? kNccl : 0);
-  const double spread = s.offload ? 0.35 : 0.15;
+bool is_transient(const std::string& component) {
+  return component == "gathered_parameters" || component == "activations" || component == "logits_and_loss" ||
+         component == "layer_work";
+}
+
+// Logits-sized fp32 blocks are freed and asked for again in other sizes; the other losses keep to few sizes.
+double transient_waste(const Setting& s) {
+  const bool large_blocks = s.loss == Loss::kStandard || s.loss == Loss::kFused;
+  return large_blocks && !s.compile ? kBlockWaste : kTransientWaste;
+}
+
+// What the allocator holds: the blocks of forward and backward stay cached and are not reused by the optimizer's step,
+// so its pool is on top of what the step keeps.
+double reserved_bytes(const Moments& moments, const Setting& s, const MemoryPlan& plan) {
+  double pool = 0, step = 0;
+  for (const auto& [name, parts] : moments) {
+    const double moving = parts.gathered + parts.activations + parts.loss + parts.work;
+    if (name == "optimizer_step") step = parts.sum();
+    pool = std::max(pool, moving);
+  }
+  return std::max(plan.allocated * (1 + kStaticWaste), step * (1 + kStaticWaste) + pool * (1 + transient_waste(s)));
+}
+
+void set_outside(const Setting& s, const Machine& m, const Moments& moments, MemoryPlan& plan) {
+  double transient = 0;
+  for (const auto& [name, bytes] : plan.components) transient += is_transient(name) ? bytes : 0;
+  const double outside = kContext + (m.world() > 1 ? kNccl : 0);
+  const double room = m.gpu.memory_gib * kGib;
+  const double floor = plan.allocated - transient;
+  plan.needed = floor * (1 + kStaticWaste) + transient * (1 + kTightWaste) + (m.world() > 1 ? kNccl : 0);
+  plan.fits = plan.needed <= room;
+  plan.reserved = reserved_bytes(moments, s, plan);
+  // A full GPU makes the allocator give its cache back and try again.
+  if (plan.fits) plan.reserved = std::min(plan.reserved, std::max(plan.needed, room - outside));
+  plan.nvidia_smi = plan.reserved + outside;
+  const double spread = s.offload ? kOffloadSpread : kSpread;
   plan.low = plan.allocated * (1 - spread);
   plan.high = plan.nvidia_smi * (1 + spread);
-  plan.fits = plan.needed <= m.gpu.memory_gib * kGib;
 }
 
 }  // namespace
@@ -80,7 +112,7 @@ MemoryPlan plan_memory(const ModelShape& shape, const ParamCount& count, const S
   const double held_grads = (s.grad_accum > 1 ? st.grads : 0) + st.whole_grads;
   const double gathered = st.gathered + st.kept_gathered;
   const double temp = st.quant_temp + kWorkspace;
-  const auto moments = std::vector<std::pair<std::string, Parts>>{
+  const Moments moments = {
       {"loss", {st.weights, held_grads, st.optimizer, gathered, acts, loss, 0, temp}},
       {"backward_start", {st.weights, held_grads, st.optimizer, gathered, acts, 0, work, temp + st.unit_grad}},
       {"backward_end",
@@ -90,12 +122,7 @@ MemoryPlan plan_memory(const ModelShape& shape, const ParamCount& count, const S
       {"optimizer_step", {st.weights, st.grads, st.optimizer, 0, 0, 0, 0, st.step_temp + kWorkspace}}};
   MemoryPlan peak = from_moments(moments);
   peak.host = plan.host;
-  double transient = 0;
-  for (const auto& [name, bytes] : peak.components) {
-    if (name == "gathered_parameters" || name == "activations" || name == "logits_and_loss" || name == "layer_work")
-      transient += bytes;
-  }
-  set_outside(s, machine, transient, peak);
+  set_outside(s, machine, moments, peak);
   return peak;
 }
 

@@ -63,6 +63,7 @@ void set_dtypes(const TrainingArgs& t, const Machine& m, Resolved& out) {
   const bool low_reduce = t.reduce_dtype && *t.reduce_dtype != "fp32";
   s.master_bytes =
       t.master_dtype ? dtype_bytes(*t.master_dtype) : (s.method != Method::kFull && low_reduce ? s.param_bytes : 4);
+  out.open.master = !t.master_dtype && !t.reduce_dtype && s.method == Method::kFull && s.param_bytes < 4;
   s.amp = t.amp.value_or(s.sharding == Sharding::kNone && s.master_bytes > s.param_bytes);
   if (!t.reduce_dtype && s.master_bytes == 2) s.reduce_bytes = 2;
   using O = Optimizer;

@@ -7,8 +7,8 @@
 namespace fx::knowledge::plan {
 
 struct Open {
-  bool sharding = false, checkpointing = false, micro_batch = false, offload = false, loss = false, reshard = false,
-       tp = false;
+  bool sharding = false, checkpointing = false, micro_batch = false, offload = false, loss = false, master = false,
+       reshard = false, tp = false;
 };
 
 struct Resolved {

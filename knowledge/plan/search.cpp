@@ -87,6 +87,19 @@ Candidate choose(const ModelShape& shape, const ParamCount& count, const Resolve
     Candidate next = evaluate(shape, count, settings[i], m);
     if (better(next, best, m)) best = std::move(next);
   }
+  if (!best.memory.fits && r.open.master && r.setting.master_bytes > 2) {
+    Resolved low = r;
+    low.setting.master_bytes = low.setting.reduce_bytes = low.setting.param_bytes;
+    low.setting.amp = false;
+    std::vector<std::string> low_reasons;
+    Candidate next = choose(shape, count, low, m, low_reasons);
+    if (next.memory.fits) {
+      reasons.push_back(
+          "fp32 master weights do not fit: the plan trains in the compute dtype alone, at some risk to the loss.");
+      reasons.insert(reasons.end(), low_reasons.begin(), low_reasons.end());
+      return next;
+    }
+  }
   if (settings.size() > 1) {
     reasons.push_back("Chosen from " + std::to_string(settings.size()) + " settings: the fastest that fits with " +
                       std::to_string(static_cast<int>(kSpare * 100)) +

@@ -23,6 +23,8 @@ struct Machine {
   double host_memory_gib = 0;  // 0: unknown
   bool cpu = false;            // ranks are processes on CPU cores, running our own engine
   double cores_per_rank = 1;   // CPU only
+  // GPUs that exchange over the fast link.
+  double fast_group() const { return gpu.domain > gpus_per_node ? gpu.domain : gpus_per_node; }
   double world() const { return gpus_per_node * nodes; }
 };
 
