@@ -9,6 +9,7 @@
 #include "server/commands/serve.h"
 #include "server/commands/stdio.h"
 #include "server/people_command_line.h"
+#include "server/runs/supervisor.h"
 #include "server/version.h"
 #include "tools/catalogue.h"
 
@@ -19,6 +20,7 @@ struct Options {
   std::string data;
   std::string tool, file;
   std::string format = "mcp";
+  std::string run_folder;
   ServeOptions serve;
   std::string docs_action, docs_folder;
 };
@@ -52,6 +54,9 @@ void add_server_commands(CLI::App& app, Options& options, Chosen& chosen) {
   app.add_subcommand("stdio", "Serve the tools over standard input and output (MCP)")->callback([&] {
     chosen = [](Session& session) { return stdio_command(session.catalogue, session.services); };
   });
+  auto* watch = app.add_subcommand("supervise", "Watch one run; started by launch_run")->group("");
+  watch->add_option("folder", options.run_folder, "Folder of the run")->required();
+  watch->callback([&] { chosen = [&](Session&) { return supervise(options.run_folder); }; });
 }
 
 // For those who change the project: not part of the help, which is itself one of the pages.

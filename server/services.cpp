@@ -4,14 +4,15 @@
 
 #include "knowledge/content.h"
 #include "knowledge/store/store.h"
-#include "server/no_runs.h"
+#include "server/runs/supervised_runs.h"
 
 namespace fx::server {
 
 struct Services::Parts {
-  explicit Parts(const std::filesystem::path& folder) : store(folder, knowledge::embedded_content()) {}
+  explicit Parts(const std::filesystem::path& folder)
+      : store(folder, knowledge::embedded_content()), runs(default_run_settings(folder)) {}
   knowledge::Store store;
-  NoRuns runs;
+  SupervisedRuns runs;
   tools::ToolContext context{store, runs};
 };
 
@@ -26,7 +27,7 @@ tools::ToolContext& Services::context() {
 Result<void> Services::ready() {
   const auto opened = parts_->store.open();
   if (!opened) return opened.error();
-  return {};
+  return parts_->runs.ready();
 }
 
 }  // namespace fx::server

@@ -5,17 +5,23 @@
 
 #include "tools/diagnose_failure.h"
 #include "tools/explain.h"
+#include "tools/launch_run.h"
 #include "tools/plan_finetune.h"
+#include "tools/run_status.h"
 #include "tools/search_knowledge.h"
+#include "tools/stop_run.h"
 #include "tools/validate_config.h"
 
 namespace fx::tools {
 
 std::vector<Tool> make_catalogue() {
   return {
+      validate_config_tool(),
       diagnose_failure_tool(),
       plan_finetune_tool(),
-      validate_config_tool(),
+      launch_run_tool(),
+      run_status_tool(),
+      stop_run_tool(),
       search_knowledge_tool(),
       explain_tool(),
   };
