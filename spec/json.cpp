@@ -2,13 +2,15 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <vector>
 
 namespace fx {
 namespace {
 
-// Brackets outside strings, counted before parsing: a deep document must not use up the parser's stack.
-bool too_deep(std::string_view text, std::size_t max_depth) {
-  std::size_t depth = 0;
+// Brackets and keys outside strings, counted before parsing: a deep document must not use up the parser's stack, and an
+// object that keeps its order takes time quadratic in its keys. Empty when the text keeps to the limits.
+std::string limit_problem(std::string_view text, const JsonLimits& limits) {
+  std::vector<std::size_t> keys;  // of each open bracket
   bool in_string = false;
   for (std::size_t i = 0; i < text.size(); ++i) {
     const char c = text[i];
@@ -18,12 +20,15 @@ bool too_deep(std::string_view text, std::size_t max_depth) {
     } else if (c == '"') {
       in_string = true;
     } else if (c == '{' || c == '[') {
-      if (++depth > max_depth) return true;
-    } else if ((c == '}' || c == ']') && depth > 0) {
-      --depth;
+      keys.push_back(0);
+      if (keys.size() > limits.max_depth) return "nested deeper than " + std::to_string(limits.max_depth) + " levels";
+    } else if ((c == '}' || c == ']') && !keys.empty()) {
+      keys.pop_back();
+    } else if (c == ':' && !keys.empty() && ++keys.back() > limits.max_keys) {
+      return "with more than " + std::to_string(limits.max_keys) + " keys in one object";
     }
   }
-  return false;
+  return {};
 }
 
 std::string place(std::string_view text, std::size_t byte) {
@@ -38,12 +43,14 @@ std::string place(std::string_view text, std::size_t byte) {
 
 Result<Json> parse_json(std::string_view text, JsonLimits limits) {
   if (text.size() > limits.max_bytes) {
-    return Error{ErrorCode::kTooLarge, "JSON larger than " + std::to_string(limits.max_bytes >> 20) + " MiB",
-                 "send less at once", {}, {}};
+    return Error{ErrorCode::kTooLarge,
+                 "JSON larger than " + std::to_string(limits.max_bytes >> 20) + " MiB",
+                 "send less at once",
+                 {},
+                 {}};
   }
-  if (too_deep(text, limits.max_depth)) {
-    return invalid_argument("", "JSON nested deeper than " + std::to_string(limits.max_depth) + " levels",
-                            "flatten it");
+  if (const auto problem = limit_problem(text, limits); !problem.empty()) {
+    return invalid_argument("", "JSON " + problem, "flatten or shorten it");
   }
   try {
     return Json::parse(text);

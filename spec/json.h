@@ -1,4 +1,5 @@
-// JSON at the edges: the type's forward declaration and a bounded parser. Include <nlohmann/json.hpp> in .cpp files only.
+// JSON at the edges: the type's forward declaration and a bounded parser. Include <nlohmann/json.hpp> in .cpp files
+// only.
 #pragma once
 
 #include <cstddef>
@@ -15,6 +16,7 @@ using Json = nlohmann::ordered_json;  // keeps the order in which we write field
 struct JsonLimits {
   std::size_t max_depth = 64;
   std::size_t max_bytes = std::size_t{4} << 20;
+  std::size_t max_keys = 2048;  // in one object
 };
 
 // Errors: kTooLarge, kInvalidArgument with "line L, column C". Never throws, whatever the bytes.
