@@ -15,7 +15,10 @@ const std::vector<Rule>& all_rules() {
         launch_flag_rules,     sbatch_rules,
         env_nccl_rules,        env_allocator_rules,
         env_cluster_rules,     slime_rules,
-        relax_rules,
+        relax_rules,           any_quantization_rules,
+        trainer_option_rules,  trainer_config_rules,
+        axolotl_config_rules,  axolotl_run_rules,
+        deepspeed_rules,
     };
     std::vector<Rule> all;
     for (const List list : lists) {

@@ -23,5 +23,11 @@ Rules env_allocator_rules();
 Rules env_cluster_rules();
 Rules slime_rules();
 Rules relax_rules();
+Rules any_quantization_rules();
+Rules trainer_option_rules();
+Rules trainer_config_rules();
+Rules axolotl_config_rules();
+Rules axolotl_run_rules();
+Rules deepspeed_rules();
 
 }  // namespace fx::knowledge
