@@ -5,6 +5,8 @@
 
 #include "base/embedded_file.h"
 #include "knowledge/causes/host_memory.h"
+#include "knowledge/causes/stall.h"
+#include "knowledge/causes/state_dict_errors.h"
 
 namespace fx::embedded {
 std::span<const EmbeddedFile> cause_pages();
@@ -13,10 +15,22 @@ std::span<const EmbeddedFile> cause_pages();
 namespace fx::knowledge {
 
 // One function a cause, each in its own file.
+CauseRule master_addr_unreachable();
 CauseRule rendezvous_port_in_use();
+CauseRule rendezvous_missing_workers();
+CauseRule network_path_blocked();
+CauseRule nccl_wrong_socket_interface();
 CauseRule rank_to_gpu_mapping();
 CauseRule mesh_world_size_mismatch();
+CauseRule gpu_p2p_broken();
+CauseRule rdma_fabric_error();
+CauseRule os_resource_limit();
+CauseRule nccl_library_mismatch();
 CauseRule shm_too_small();
+CauseRule gpu_fell_off_bus();
+CauseRule gpu_ecc_uncorrectable();
+CauseRule embedding_index_out_of_range();
+CauseRule illegal_memory_access();
 CauseRule gpu_oom_model_load();
 CauseRule gpu_oom_optimizer_step();
 CauseRule gpu_oom_activations();
@@ -26,16 +40,64 @@ CauseRule gpu_oom_fragmentation();
 CauseRule gpu_oom_shared_device();
 CauseRule host_ram_oom_model_load();
 CauseRule host_ram_oom_runtime();
+CauseRule uneven_data_across_ranks();
+CauseRule collective_on_subset_of_ranks();
+CauseRule conditional_forward_desync();
+CauseRule slow_preprocessing_timeout();
+CauseRule slow_checkpoint_timeout();
 CauseRule single_rank_exception();
 CauseRule rank_killed();
 CauseRule nccl_timeout_undetermined();
+CauseRule fsdp_mixed_dtype();
+CauseRule fsdp_mixed_requires_grad();
+CauseRule fsdp_wrap_class_not_found();
+CauseRule fsdp_params_not_gathered();
+CauseRule dtensor_tensor_mix();
+CauseRule meta_tensor_not_materialized();
+CauseRule pretrained_weights_not_loaded();
+CauseRule amp_dtype_mismatch();
+CauseRule non_finite_loss();
+CauseRule labels_all_masked();
+CauseRule checkpoint_recompute_mismatch();
+CauseRule no_grad_through_checkpoint();
+CauseRule cpu_offload_no_cpu_backend();
+CauseRule optimizer_state_device_mismatch();
+CauseRule state_dict_prefix_mismatch();
+CauseRule state_dict_partial_shards();
+CauseRule vocab_size_mismatch();
+CauseRule checkpoint_unreadable();
+CauseRule checkpoint_world_size_mismatch();
+CauseRule checkpoint_save_race();
+CauseRule async_save_process_group();
 CauseRule disk_full();
+CauseRule stale_file_handle();
+CauseRule scheduler_termination();
+CauseRule session_hangup();
+CauseRule hub_download_failure();
+CauseRule weight_sync_deadlock();
+CauseRule weight_sync_shape_mismatch();
+CauseRule rollout_engine_crashed();
+CauseRule throughput_offload_bound();
+CauseRule throughput_dataloader_bound();
+CauseRule throughput_interconnect_bound();
 
 const std::vector<CauseRule>& cause_rules() {
-  static const std::vector<CauseRule> rules{rendezvous_port_in_use(),
+  static const std::vector<CauseRule> rules{master_addr_unreachable(),
+                                            rendezvous_port_in_use(),
+                                            rendezvous_missing_workers(),
+                                            network_path_blocked(),
+                                            nccl_wrong_socket_interface(),
                                             rank_to_gpu_mapping(),
                                             mesh_world_size_mismatch(),
+                                            gpu_p2p_broken(),
+                                            rdma_fabric_error(),
+                                            os_resource_limit(),
+                                            nccl_library_mismatch(),
                                             shm_too_small(),
+                                            gpu_fell_off_bus(),
+                                            gpu_ecc_uncorrectable(),
+                                            embedding_index_out_of_range(),
+                                            illegal_memory_access(),
                                             gpu_oom_model_load(),
                                             gpu_oom_optimizer_step(),
                                             gpu_oom_activations(),
@@ -45,10 +107,46 @@ const std::vector<CauseRule>& cause_rules() {
                                             gpu_oom_shared_device(),
                                             host_ram_oom_model_load(),
                                             host_ram_oom_runtime(),
+                                            uneven_data_across_ranks(),
+                                            collective_on_subset_of_ranks(),
+                                            conditional_forward_desync(),
+                                            slow_preprocessing_timeout(),
+                                            slow_checkpoint_timeout(),
                                             single_rank_exception(),
                                             rank_killed(),
                                             nccl_timeout_undetermined(),
-                                            disk_full()};
+                                            fsdp_mixed_dtype(),
+                                            fsdp_mixed_requires_grad(),
+                                            fsdp_wrap_class_not_found(),
+                                            fsdp_params_not_gathered(),
+                                            dtensor_tensor_mix(),
+                                            meta_tensor_not_materialized(),
+                                            pretrained_weights_not_loaded(),
+                                            amp_dtype_mismatch(),
+                                            non_finite_loss(),
+                                            labels_all_masked(),
+                                            checkpoint_recompute_mismatch(),
+                                            no_grad_through_checkpoint(),
+                                            cpu_offload_no_cpu_backend(),
+                                            optimizer_state_device_mismatch(),
+                                            state_dict_prefix_mismatch(),
+                                            state_dict_partial_shards(),
+                                            vocab_size_mismatch(),
+                                            checkpoint_unreadable(),
+                                            checkpoint_world_size_mismatch(),
+                                            checkpoint_save_race(),
+                                            async_save_process_group(),
+                                            disk_full(),
+                                            stale_file_handle(),
+                                            scheduler_termination(),
+                                            session_hangup(),
+                                            hub_download_failure(),
+                                            weight_sync_deadlock(),
+                                            weight_sync_shape_mismatch(),
+                                            rollout_engine_crashed(),
+                                            throughput_offload_bound(),
+                                            throughput_dataloader_bound(),
+                                            throughput_interconnect_bound()};
   return rules;
 }
 
@@ -56,7 +154,7 @@ const MarkTable& cause_marks() {
   static const MarkTable table = [] {
     MarkTable out;
     out.add("core", core_marks());
-    out.add("core", host_memory_marks());
+    for (const auto* marks : {&host_memory_marks(), &stall_marks(), &state_dict_marks()}) out.add("core", *marks);
     for (const auto& rule : cause_rules()) out.add(rule.id, rule.marks);
     out.compile();
     return out;

@@ -1,9 +1,21 @@
 # Every cause: <id>.cpp (predicate) and <id>.md (page), in the order of the catalogue.
 set(fx_causes
+  master-addr-unreachable
   rendezvous-port-in-use
+  rendezvous-missing-workers
+  network-path-blocked
+  nccl-wrong-socket-interface
   rank-to-gpu-mapping
   mesh-world-size-mismatch
+  gpu-p2p-broken
+  rdma-fabric-error
+  os-resource-limit
+  nccl-library-mismatch
   shm-too-small
+  gpu-fell-off-bus
+  gpu-ecc-uncorrectable
+  embedding-index-out-of-range
+  illegal-memory-access
   gpu-oom-model-load
   gpu-oom-optimizer-step
   gpu-oom-activations
@@ -13,7 +25,43 @@ set(fx_causes
   gpu-oom-shared-device
   host-ram-oom-model-load
   host-ram-oom-runtime
+  uneven-data-across-ranks
+  collective-on-subset-of-ranks
+  conditional-forward-desync
+  slow-preprocessing-timeout
+  slow-checkpoint-timeout
   single-rank-exception
   rank-killed
   nccl-timeout-undetermined
-  disk-full)
+  fsdp-mixed-dtype
+  fsdp-mixed-requires-grad
+  fsdp-wrap-class-not-found
+  fsdp-params-not-gathered
+  dtensor-tensor-mix
+  meta-tensor-not-materialized
+  pretrained-weights-not-loaded
+  amp-dtype-mismatch
+  non-finite-loss
+  labels-all-masked
+  checkpoint-recompute-mismatch
+  no-grad-through-checkpoint
+  cpu-offload-no-cpu-backend
+  optimizer-state-device-mismatch
+  state-dict-prefix-mismatch
+  state-dict-partial-shards
+  vocab-size-mismatch
+  checkpoint-unreadable
+  checkpoint-world-size-mismatch
+  checkpoint-save-race
+  async-save-process-group
+  disk-full
+  stale-file-handle
+  scheduler-termination
+  session-hangup
+  hub-download-failure
+  weight-sync-deadlock
+  weight-sync-shape-mismatch
+  rollout-engine-crashed
+  throughput-offload-bound
+  throughput-dataloader-bound
+  throughput-interconnect-bound)

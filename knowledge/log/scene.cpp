@@ -8,6 +8,7 @@
 #include "knowledge/log/field_reader.h"
 #include "knowledge/log/memory_events.h"
 #include "knowledge/log/train_progress.h"
+#include "knowledge/log/xid_events.h"
 
 namespace fx::knowledge {
 namespace {
@@ -44,7 +45,7 @@ int find_world(const LogBook& book) {
 std::vector<Mark> core_marks() {
   std::vector<Mark> out;
   for (const auto* group : {&collective_marks(), &exit_marks(), &memory_marks(), &exception_marks(), &progress_marks(),
-                            &scope_marks(), &world_marks()}) {
+                            &scope_marks(), &world_marks(), &xid_marks()}) {
     out.insert(out.end(), group->begin(), group->end());
   }
   out.push_back({"shell", "$ "});

@@ -36,9 +36,11 @@ const std::vector<Mark>& scope_marks() {
 Scope find_scope(const LogBook& book, bool has_losses) {
   Scope scope;
   const bool torch = static_cast<bool>(book.find("core", "elsewhere_torch"));
-  const bool ranked =
-      std::any_of(book.lines.begin(), book.lines.end(), [](const LogLine& line) { return line.head.rank >= 0; });
-  scope.distributed = static_cast<bool>(book.find("core", "distributed")) || (ranked && torch);
+  // "[rank3]" is torch's own prefix; a bare number in front may be anything.
+  const bool ranked = std::any_of(book.lines.begin(), book.lines.end(), [](const LogLine& line) {
+    return line.head.rank >= 0 && line.low.find("[rank") != std::string::npos;
+  });
+  scope.distributed = static_cast<bool>(book.find("core", "distributed")) || ranked;
   scope.serving = static_cast<bool>(book.find("core", "serving"));
   scope.training = has_losses || static_cast<bool>(book.find("core", "trainer"));
   scope.applicable = scope.serving ? scope.training && (scope.distributed || has_losses)

@@ -1,0 +1,52 @@
+#include <algorithm>
+
+#include "knowledge/causes/cause.h"
+
+namespace fx::knowledge {
+namespace {
+
+Claim evaluate(const Scene& s, const MarkView& m) {
+  Claim out;
+  if (m("stale")) return out;
+  for (const auto& exception : s.exceptions) {
+    const auto& low = s.book.at(exception.line).low;
+    if (!matches_any("no such file|file exists|directory not empty|fileexistserror|errno 17|errno 39|permission", low))
+      continue;
+    if (!matches_any("checkpoint|ckpt|tmp|staging|step|save|latest|out", low)) continue;
+    const bool moves = matches_any("' -> '|directory not empty|file exists|fileexists|errno 17|errno 39", low) ||
+                       std::any_of(exception.frames.begin(), exception.frames.end(), [&](int frame) {
+                         return matches_any("rename|rmtree|shutil|makedirs|mkdir|os.replace|remove|unlink|rotate",
+                                            s.book.at(frame).low);
+                       });
+    if (!moves) continue;
+    out.score = std::max(out.score, 0.93);
+    out.show(exception.line);
+    for (const int frame : exception.frames) {
+      if (matches_any("rename|rmtree|shutil|makedirs|mkdir|os.replace|remove|unlink|rotate", s.book.at(frame).low))
+        out.show(frame);
+    }
+  }
+  if (out.score == 0) return out;
+  for (const int line :
+       s.book.lines_matching("saving*checkpoint|saving model|removing*checkpoint|deleting*checkpoint|$ ls", 3)) {
+    out.show(line);
+    if (s.book.at(line).low.find("$ ls") != std::string::npos) out.show(s.book.below(line));
+  }
+  return out;
+}
+
+}  // namespace
+
+CauseRule checkpoint_save_race() {
+  return {"checkpoint-save-race",
+          {{"clash",
+            "os.rename|shutil.move|rmtree|shutil|fileexistserror|errno 17|errno 39"
+            "|directory not empty|file exists:|os.replace|os.makedirs|os.mkdir|unlink|os.remove"
+            "|' -> '|rotate_checkpoints|_rotate"},
+           {"gone", "no such file or directory|file exists|directory not empty|errno 17|errno 39|errno 2]"},
+           {"path", "checkpoint|ckpt|tmp-|staging|step_|global_step|latest"},
+           {"stale", "stale file handle"}},
+          evaluate};
+}
+
+}  // namespace fx::knowledge

@@ -1,0 +1,67 @@
+#include <algorithm>
+
+#include "knowledge/causes/cause.h"
+
+namespace fx::knowledge {
+namespace {
+
+Claim evaluate(const Scene& s, const MarkView& m) {
+  Claim out;
+  const auto add = [&](const Hits& hits, double score) {
+    for (const int line : hits.lines) {
+      const auto& low = s.book.at(line).low;
+      if (matches_any(
+              "' -> '|rename|rmtree|double free|corrupted size|watchdog|corrupted/incomplete|some nccl|huggingface.co/|ncclinternal|shm|git lfs install", low))
+        continue;
+      if (matches_any("$ |warning", low) && !matches_any("error", low)) continue;
+      out.score = std::max(out.score, score);
+      if (out.lines.size() < 4) out.show(line);
+    }
+  };
+  add(m("format"), 0.94);
+  add(m("missing"), 0.88);
+  if (out.score == 0) return out;
+  std::vector<int> errors = out.lines;
+  if (m("hub") && out.score < 0.9) out.score = 0.5;
+  // A write that fails is another fault.
+  const bool saving = std::all_of(errors.begin(), errors.end(), [&](int line) {
+    return s.phase_at(line) == Phase::kSave && s.exception_at(line) != nullptr;
+  });
+  if (saving && !m("format")) out.score = 0.4;
+  for (const int line : m("listing").lines) {
+    if (out.lines.size() < 8 && s.book.at(line).low.find("file \"") == std::string::npos) out.show(line);
+  }
+  errors.erase(std::remove_if(errors.begin(), errors.end(),
+                              [&](int line) { return !matches_any("error|failed", s.book.at(line).low); }),
+               errors.end());
+  return out.root(s.book.ranks_of(errors).size() == 1 ? s.one_rank(errors) : std::nullopt);
+}
+
+}  // namespace
+
+CauseRule checkpoint_unreadable() {
+  return {"checkpoint-unreadable",
+          {{"format",
+            "safetensorerror|headertoolarge|metadataincompletebuffer|invalidheader"
+            "|incomplete metadata|pytorchstreamreader failed|failed finding central directory"
+            "|invalid load key|unpicklingerror|eoferror|ran out of input|file is truncated"
+            "|unexpected eof|bad magic|file might be corrupted|corrupt*checkpoint|corrupted"
+            "|not a zip file|badzipfile|invalid magic number"
+            "|unable to load weights from pytorch checkpoint|git-lfs|error while deserializing"
+            "|unexpected end of|checksum mismatch|crc mismatch|invalid json header"},
+           {"missing",
+            "no such file or directory*.metadata|no such file or directory*distcp"
+            "|no such file or directory*checkpoint|no such file or directory*ckpt"
+            "|no such file or directory*.safetensors|no such file or directory*.bin"
+            "|no such file or directory*.pt|no such file or directory*shard|no file named"
+            "|does not appear to have a file|error no file|checkpoint*does not exist"
+            "|checkpoint*not found|is not a valid checkpoint|missing shard|filenotfounderror*model-"
+            "|filenotfounderror*step|metadata*missing|no such file or directory*optim"
+            "|cannot find*checkpoint|checkpoint is incomplete"},
+           {"listing", "of-0000|.distcp|.metadata|ls -l|135_|head -1|git-lfs"},
+           {"hub", "huggingface.co|https:|couldn't connect|max retries"},
+           {"rename", "->|rename|rmtree|tmp-checkpoint|staging"}},
+          evaluate};
+}
+
+}  // namespace fx::knowledge

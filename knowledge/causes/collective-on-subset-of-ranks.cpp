@@ -1,0 +1,51 @@
+#include <algorithm>
+
+#include "knowledge/causes/cause.h"
+#include "knowledge/causes/stall.h"
+
+namespace fx::knowledge {
+namespace {
+
+Claim evaluate(const Scene& s, const MarkView& m) {
+  const Stall stall = find_stall(s);
+  Claim out;
+  if (!stall.any) return out;
+  const bool ahead = !s.desync.differing.empty();
+  if (!stall.guards.empty()) out.score = 0.93;
+  const bool split = !stall.savers.empty() && !stall.movers.empty();
+  if (split) {
+    // One saver that the others simply wait for is slow, not alone: they must have gone on to other work.
+    out.score = std::max(out.score, stall.moves.size() >= 2 || ahead ? 0.91 : 0.8);
+  }
+  if (out.score == 0 && m("file_branch")) {
+    const auto ranks = s.book.ranks_of(m("file_branch").lines);
+    if (!differing_counts(s.book, m("file_branch").lines).empty() || ranks.size() >= 2) out.score = 0.78;
+    for (const int line : m("file_branch").lines) {
+      if (out.score > 0 && out.lines.size() < 4) out.show(line);
+    }
+  }
+  if (out.score == 0) return out;
+  if (m("engine") && s.book.mentions("update_weights|weight sync|weight transfer|weight update")) out.score = 0.5;
+  for (const int line : stall.guards) out.show(line);
+  for (std::size_t i = 0; i < stall.saves.size() && i < 3; ++i) out.show(stall.saves[stall.saves.size() - 1 - i]);
+  for (std::size_t i = 0; i < stall.moves.size() && out.lines.size() < 8; ++i) out.show(stall.moves[i]);
+  if (stall.savers.size() == 1) return out.root(*stall.savers.begin());
+  const bool main_only = std::any_of(stall.guards.begin(), stall.guards.end(), [&](int line) {
+    return matches_any("is_main_process|== 0|zero|main_process|is_rank_0|rank0|is_master|rank_zero",
+                       s.book.at(line).low);
+  });
+  return out.root(main_only && stall.savers.empty() ? std::optional<int>(0) : std::nullopt);
+}
+
+}  // namespace
+
+CauseRule collective_on_subset_of_ranks() {
+  return {"collective-on-subset-of-ranks",
+          {{"file_branch",
+            "file exists|not found, *training|checkpoint found|no checkpoint|exists: true"
+            "|exists: false|os.path.exists|cache hit|cache miss|found cache"},
+           {"engine", "update_weights|weight sync|weight update|weight transfer|vllm|sglang"}},
+          evaluate};
+}
+
+}  // namespace fx::knowledge

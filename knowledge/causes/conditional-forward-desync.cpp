@@ -1,0 +1,54 @@
+#include <algorithm>
+
+#include "knowledge/causes/cause.h"
+#include "knowledge/causes/stall.h"
+
+namespace fx::knowledge {
+namespace {
+
+Claim evaluate(const Scene& s, const MarkView& m) {
+  const Stall stall = find_stall(s);
+  Claim out;
+  const bool differing = !s.desync.differing.empty();
+  if (!stall.any && !m("fingerprint")) return out;
+  if (m("without") && differing) {
+    out.score = 0.93;
+  } else if (m("without") && (stall.any || m("fingerprint"))) {
+    out.score = 0.84;
+  } else if (m("fingerprint") || differing) {
+    out.score = stall.guards.empty() && stall.savers.empty() ? 0.72 : 0.4;
+    if (m("with")) out.score += 0.08;
+  }
+  if (out.score == 0) return out;
+  for (const int line : m("without").lines) {
+    if (out.lines.size() < 3) out.show(line);
+  }
+  out.show(m("fingerprint"), 2);
+  for (const int line : s.desync.lines) {
+    if (out.lines.size() < 7) out.show(line);
+  }
+  const auto ranks = s.book.ranks_of(m("without").lines);
+  if (ranks.size() == 1) return out.root(*ranks.begin());
+  if (ranks.size() > 1) return out;
+  const int suspect = s.desync.suspect();
+  return out.root(suspect >= 0 ? std::optional<int>(suspect) : std::nullopt);
+}
+
+}  // namespace
+
+CauseRule conditional_forward_desync() {
+  return {"conditional-forward-desync",
+          {{"fingerprint",
+            "is running collective: collectivefingerprint|detected mismatch between collectives"
+            "|collectives differ in the following|mismatched collectives|mismatch between collectives"},
+           {"without",
+            "no image|text-only|text only|without image|has no image|multimodal_train_inputs=none"
+            "|pixel_values=none|no pixel_values|no audio|no video|no tokens|zero tokens|0 tokens"
+            "|expert*received 0|skipping*projection|skipping*tower|skip*vision|skipping vision"
+            "|not routed|no expert|dummy|branch*not taken|tokens=0|images=0|num_images: 0"
+            "|num_images=0|empty expert"},
+           {"with", "pixel_values|vision|image|model.visual|expert|modality|audio|router|tower"}},
+          evaluate};
+}
+
+}  // namespace fx::knowledge

@@ -1,0 +1,27 @@
+#include "knowledge/causes/cause.h"
+
+namespace fx::knowledge {
+namespace {
+
+Claim evaluate(const Scene&, const MarkView& m) {
+  if (!m("grad")) return {};
+  Claim out = claim(0.95, m("grad"), 3);
+  for (const int line : m("hint").lines) {
+    if (out.lines.size() < 5) out.show(line);
+  }
+  return out;
+}
+
+}  // namespace
+
+CauseRule fsdp_mixed_requires_grad() {
+  return {"fsdp-mixed-requires-grad",
+          {{"grad",
+            "uniform `requires_grad`|uniform requires_grad|uniform `requires_grad"
+            "|requires_grad*use_orig_params|both frozen and trainable|frozen and non-frozen"
+            "|mixed requires_grad|mix of frozen|frozen*non-frozen parameters"},
+           {"hint", "trainable params|freeze|frozen|use_orig_params|lora"}},
+          evaluate};
+}
+
+}  // namespace fx::knowledge

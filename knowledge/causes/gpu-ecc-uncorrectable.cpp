@@ -1,0 +1,46 @@
+#include "knowledge/causes/cause.h"
+#include "knowledge/log/field_reader.h"
+#include "knowledge/log/xid_events.h"
+
+namespace fx::knowledge {
+namespace {
+
+Claim evaluate(const Scene& s, const MarkView& m) {
+  const auto xids = xid_lines(s.book, {48, 63, 64, 92, 94, 95});
+  Claim out;
+  std::vector<int> signs;
+  for (const int line : m("ecc").lines) {
+    const auto& low = s.book.at(line).low;
+    // A monitoring table that reads zero is health, not a fault.
+    if (matches_any("uncorr*: 0|uncorrect*: 0|uncorrect*0 errors|pending: no|pending*: no", low)) continue;
+    if (matches_any("$ ", low)) continue;
+    signs.push_back(line);
+  }
+  if (xids.empty() && signs.empty()) return out;
+  out.score = 0.95;
+  for (std::size_t i = 0; i < xids.size() && i < 3; ++i) out.show(xids[i]);
+  for (std::size_t i = 0; i < signs.size() && i < 3; ++i) out.show(signs[i]);
+  // Rows "index, count" below the query.
+  for (const int line : m("query").lines) {
+    for (int row = s.book.below(line), n = 0; row >= 0 && n < 16; row = s.book.below(row), ++n) {
+      const auto numbers = integers_in(s.book.at(row).low);
+      if (numbers.size() < 2) break;
+      if (numbers.back() > 0) out.show(row);
+    }
+  }
+  return out.root(s.one_rank(signs));
+}
+
+}  // namespace
+
+CauseRule gpu_ecc_uncorrectable() {
+  return {"gpu-ecc-uncorrectable",
+          {{"ecc",
+            "uncorrectable ecc|double bit ecc|double-bit|ecc error|uncorrectable memory error"
+            "|uncorrectable error|row remap*fail|row remapper|remapping*pending|uncontained"
+            "|contained ecc|sram*uncorrect|hbm*uncorrect|volatile uncorr"},
+           {"query", "ecc.errors|--query-gpu=*ecc|retired_pages|remapped_rows"}},
+          evaluate};
+}
+
+}  // namespace fx::knowledge

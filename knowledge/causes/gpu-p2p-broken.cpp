@@ -1,0 +1,39 @@
+#include <algorithm>
+
+#include "knowledge/causes/cause.h"
+
+namespace fx::knowledge {
+namespace {
+
+Claim evaluate(const Scene& s, const MarkView& m) {
+  Claim out;
+  const bool stalled = s.book.find("core", "stall").count > 0 || s.book.mentions("hang|freez|stuck");
+  const bool early = s.timeouts.empty() || !s.stepped_before(s.first_timeout());
+  if (m("verify")) out.score = 0.9;
+  if (m("cured") && stalled) out.score = early || m("iommu") ? 0.93 : 0.75;
+  if (m("iommu") && (stalled || m("verify"))) out.score = std::max(out.score, m("route") ? 0.92 : 0.85);
+  if (out.score == 0 && m("route") && stalled && early) {
+    const bool explained = s.desync.behind.size() > 0 || s.desync.differing.size() > 0 || !s.exceptions.empty();
+    out.score = explained ? 0.3 : 0.66;
+  }
+  if (out.score == 0) return out;
+  return out.show(m("cured"), 2).show(m("iommu"), 2).show(m("verify"), 2).show(m("route"), 3);
+}
+
+}  // namespace
+
+CauseRule gpu_p2p_broken() {
+  return {"gpu-p2p-broken",
+          {{"cured", "nccl_p2p_disable=1|nccl_p2p_level=|p2p disabled*works|disable*p2p"},
+           {"route",
+            "via p2p|p2p/ipc|p2p/direct|p2p/cuda|cudaipcopenmemhandle|cuda p2p|peer access"
+            "|peer-to-peer|peer to peer|simplep2p|p2pbandwidth|p2p*verif|gpudirect p2p"},
+           {"iommu",
+            "intel_iommu=on|amd_iommu=on|iommu=on|acsctl|acs enabled|acs _|srcvalid+|iommu|vt-d|dmar:"
+            "|amd-vi|io_page_fault"},
+           {"verify", "verification error|p2p*mismatch|p2p*corrupt|p2p*failed"},
+           {"failed_init", "bandwidth*0.0"}},
+          evaluate};
+}
+
+}  // namespace fx::knowledge

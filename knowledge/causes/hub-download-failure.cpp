@@ -1,0 +1,58 @@
+#include <algorithm>
+
+#include "knowledge/causes/cause.h"
+
+namespace fx::knowledge {
+namespace {
+
+Claim evaluate(const Scene& s, const MarkView& m) {
+  std::vector<int> signs;
+  for (const int line : m("hub").lines) {
+    const auto& low = s.book.at(line).low;
+    const bool failed = matches_any(
+        "max retries|failed to resolve|connectionerror|timed out|readtimeout|name resolution|client error|server "
+        "error|incompleteread|sslerror"
+        "|proxyerror|couldn't connect|cannot reach|connection aborted|too many requests|unauthorized|forbidden|not "
+        "found|gated|notfound"
+        "|offline|connecttimeout|remotedisconnected|httperror|connection reset|rate limit",
+        low);
+    const bool retry_ok =
+        matches_any("futurewarning|warning*retry|deprecat|docs|see https|file \"|pushing|push_to_hub", low);
+    if (failed && (!retry_ok || matches_any("error:", low))) signs.push_back(line);
+  }
+  Claim out;
+  if (signs.empty()) return out;
+  const bool raised = std::any_of(signs.begin(), signs.end(), [&](int line) {
+    return s.exception_at(line) != nullptr || matches_any("error", s.book.at(line).low);
+  });
+  // Something that trains after the complaint was not stopped by it.
+  const bool stepped_after =
+      std::any_of(s.steps.begin(), s.steps.end(), [&](const StepEvent& step) { return step.line > signs.back(); });
+  out.score = raised ? 0.94 : 0.6;
+  if (stepped_after) out.score = 0.3;
+  for (const int line : signs) {
+    if (out.lines.size() < 4) out.show(line);
+  }
+  return out.root(s.one_rank(signs));
+}
+
+}  // namespace
+
+CauseRule hub_download_failure() {
+  return {"hub-download-failure",
+          {{"hub",
+            "huggingface.co|huggingface_hub|hf.co|hf_hub|hf-mirror|modelscope|we couldn't connect to"
+            "|couldn't connect to|localentrynotfound|repository not found|repositorynotfound"
+            "|gatedrepo|gated repo|cannot access gated|hfhubhttperror|offlinemode|wandb.errors"
+            "|wandb: error|api.wandb|s3.amazonaws|storage.googleapis|kaggle|openaipublic|github.com"
+            "|pypi"},
+           {"failure",
+            "max retries exceeded|failed to resolve|connectionerror|read timed out|readtimeout"
+            "|name resolution|401 client error|403 client error|404 client error|429 client error|502"
+            "|503|504|incompleteread|sslerror|ssl:|proxyerror|couldn't connect|cannot reach"
+            "|connection aborted|timed out|too many requests|unauthorized|forbidden|not found|gated"
+            "|offline|connectiontimeout|remotedisconnected|checksum|newconnectionerror|rate limit"}},
+          evaluate};
+}
+
+}  // namespace fx::knowledge

@@ -1,0 +1,50 @@
+#include <algorithm>
+
+#include "knowledge/causes/cause.h"
+
+namespace fx::knowledge {
+namespace {
+
+Claim evaluate(const Scene& s, const MarkView& m) {
+  Claim out;
+  if (m("none")) {
+    out = claim(0.95, m("none"), 3);
+  } else if (m("wrong") && m("failure")) {
+    // On one node the loopback is a fair choice.
+    const bool several_nodes =
+        s.world > 8 || s.book.mentions("nnodes=2|nnodes 2|nnodes=4|node_rank|num_machines|[node1]|connect to 1") ||
+        m("setting");
+    out = claim(several_nodes ? 0.92 : 0.7, m("wrong"), 3);
+    out.show(m("failure"), 2);
+  } else if (m("setting") && m("failure")) {
+    // A named interface, and a connect error on the host's own network: another interface would have joined the peer.
+    const bool named = s.book.mentions("nccl_socket_ifname=|gloo_socket_ifname=|nccl_socket_ifname set");
+    out.score = named && s.book.mentions("connect to*failed|no route to host|connectfullmesh") ? 0.62 : 0;
+    if (out.score > 0) out.show(m("failure"), 2);
+  }
+  if (out.score > 0) out.show(m("setting"), 3);
+  return out;
+}
+
+}  // namespace
+
+CauseRule nccl_wrong_socket_interface() {
+  return {"nccl-wrong-socket-interface",
+          {{"none",
+            "no socket interface found|no interface found|unable to find address for"
+            "|unable to find interface|could not find interface|interface*not found"
+            "|no usable interface|device*does not exist|unable to resolve hostname to a|bad interface"},
+           {"wrong",
+            "using*docker0|using*virbr|using*[0]lo:|using lo|using*br-|docker0:|virbr0:|lo:127."
+            "|172.17.|172.18.|127.0.1.1|169.254.|using*cni0|using*flannel|using*veth|using*tailscale"
+            "|using*podman"},
+           {"setting",
+            "nccl_socket_ifname|gloo_socket_ifname|tp_socket_ifname|/sys/class/net|ip -br|ip link"
+            "|ifconfig|ip addr"},
+           {"failure",
+            "connect to*failed|connection refused|timed out|timeout|no route to host|distbackenderror"
+            "|unhandled system error|connectfullmesh|connection closed|unreachable"}},
+          evaluate};
+}
+
+}  // namespace fx::knowledge

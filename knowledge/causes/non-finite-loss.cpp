@@ -1,0 +1,68 @@
+#include <algorithm>
+
+#include "knowledge/causes/cause.h"
+
+namespace fx::knowledge {
+namespace {
+
+Claim evaluate(const Scene& s, const MarkView& m) {
+  Claim out;
+  std::vector<int> bad;
+  for (const auto& step : s.steps) {
+    if (!step.loss_finite) bad.push_back(step.line);
+  }
+  // A loss that exploded, and zeros after it (fp16 turns NaN into 0 in some trainers).
+  int exploded = -1;
+  for (std::size_t i = 1; i < s.steps.size(); ++i) {
+    const auto& before = s.steps[i - 1];
+    const auto& now = s.steps[i];
+    const bool jump =
+        now.loss_finite && before.loss_finite && before.loss > 0 && now.loss > 2.5 * before.loss && now.loss > 8;
+    const bool zero = now.loss == 0 && before.loss > 1;
+    if ((jump || zero) && exploded < 0) exploded = now.line;
+  }
+  const long skips = m("overflow").count;
+  const bool at_minimum =
+      s.book.mentions("attempted loss scale: 1,|minimum loss scale|already at minimum|scale*from 2 to 1|loss scale: 0");
+  std::vector<int> words;
+  for (const int line : m("nan").lines) {
+    const auto& low = s.book.at(line).low;
+    if (matches_any("nan_to_num|check_nan|nan check|nanosec|no nan|0 nan|terminated|inf "
+                    "checks|nan_inf|detect_anomaly|skip_nan|sinfo",
+                    low))
+      continue;
+    if (matches_any("nan|non-finite|nonfinite|not finite|inf", low)) words.push_back(line);
+  }
+  if (!bad.empty() || !words.empty()) out.score = 0.88;
+  if (skips >= 3 && at_minimum) out.score = std::max(out.score, 0.92);
+  if (skips >= 8) out.score = std::max(out.score, 0.75);
+  if (out.score == 0) return out;
+  if (exploded >= 0) out.score = std::max(out.score, 0.92), out.show(exploded);
+  if (m("masked") && exploded < 0 && skips == 0) out.score = 0.5;
+  for (std::size_t i = 0; i < bad.size() && i < 2; ++i) out.show(bad[i]);
+  for (const int line : words) {
+    if (out.lines.size() < 6) out.show(line);
+  }
+  const auto& overflow = m("overflow").lines;
+  for (std::size_t i = 0; i < overflow.size() && out.lines.size() < 8; ++i) out.show(overflow[overflow.size() - 1 - i]);
+  return out;
+}
+
+}  // namespace
+
+CauseRule non_finite_loss() {
+  return {"non-finite-loss",
+          {{"nan",
+            "loss*nan|nan loss|loss is nan|loss=nan|'loss': nan|grad_norm*nan|grad_norm*inf"
+            "|grad norm*nan|non-finite|nonfinite|not finite|found nan|nan detected|nan in|nans in"
+            "|contains nan|inf detected|found inf|infs|all nan| nan_|: nan|=nan|found_inf"},
+           {"overflow",
+            "overflow|skipping step|loss scale*reducing|reducing*loss scale|minimum loss scale"
+            "|loss scale already at minimum|loss scale: 0|scale down"},
+           {"masked",
+            "-100|no label|ignore_index|valid tokens|supervised tokens|response template|all masked"
+            "|num_items_in_batch=0|label*masked"}},
+          evaluate};
+}
+
+}  // namespace fx::knowledge

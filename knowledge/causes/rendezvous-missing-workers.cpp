@@ -1,0 +1,52 @@
+#include "knowledge/causes/cause.h"
+#include "knowledge/log/field_reader.h"
+
+namespace fx::knowledge {
+namespace {
+
+Claim evaluate(const Scene& s, const MarkView& m) {
+  Claim out;
+  for (const int line : m("counted").lines) {
+    const auto& low = s.book.at(line).low;
+    const auto joined = integer_after(low, "worker_count=");
+    const auto world = integer_after(low, "world_size=");
+    bool fewer = joined && world && *joined < *world;
+    if (!joined) {
+      // "3/4 clients joined", "joined 3 of 4", "3 out of 4": two numbers, the smaller one first.
+      const auto at = low.find("join");
+      const auto start = at == std::string::npos ? 0 : at > 40 ? at - 40 : 0;
+      const auto numbers = integers_in(std::string_view(low).substr(start, 90));
+      for (std::size_t i = 0; i + 1 < numbers.size(); ++i) {
+        const bool paired = matches_any(std::to_string(numbers[i]) + "/" + std::to_string(numbers[i + 1]) + "|" +
+                                            std::to_string(numbers[i]) + "*of*" + std::to_string(numbers[i + 1]),
+                                        low);
+        fewer = fewer || (paired && numbers[i] < numbers[i + 1]);
+      }
+    }
+    if (!fewer) continue;
+    out.score = 0.94;
+    if (out.lines.size() < 3) out.show(line);
+  }
+  if (out.score == 0 && m("timeout") && !m("counted")) out = claim(0.6, m("timeout"), 3);
+  if (out.score > 0) out.show(m("timeout"), 2).show(m("launch"), 2);
+  return out;
+}
+
+}  // namespace
+
+CauseRule rendezvous_missing_workers() {
+  return {"rendezvous-missing-workers",
+          {{"counted",
+            "clients joined|worker_count=|workers joined|nodes joined|joined*out of"
+            "|of*workers*connected|participants|of*ranks joined|agents joined"
+            "|still waiting for*worker|waiting for*more nodes|nodes have joined|ranks have joined"
+            "|of*nodes*ready"},
+           {"timeout",
+            "rendezvoustimeouterror|rendezvous*timed out|waiting for clients|store based barrier"
+            "|store_based_barrier|exceeded the*join timeout|rendezvousclosederror"
+            "|rendezvous has timed out|join timeout"},
+           {"launch", "nnodes|node_rank|node rank|nodes=|world_size|--nodes"}},
+          evaluate};
+}
+
+}  // namespace fx::knowledge

@@ -1,0 +1,54 @@
+#include <algorithm>
+
+#include "knowledge/causes/cause.h"
+
+namespace fx::knowledge {
+namespace {
+
+Claim evaluate(const Scene& s, const MarkView& m) {
+  Claim out;
+  std::vector<int> reasons;
+  for (const int line : m("reason").lines) {
+    const auto& low = s.book.at(line).low;
+    if (matches_any("$ |#sbatch|--time|ddp_timeout|timelimit=|bypassing|no preemption|preemptible=|--requeue", low))
+      continue;
+    reasons.push_back(line);
+  }
+  if (reasons.empty() && !m("cancelled")) return out;
+  const int first = reasons.empty() ? m("cancelled").first() : reasons.front();
+  out.score = reasons.empty() ? 0.62 : 0.94;
+  // Slurm also cancels the rest of a step whose task failed by itself.
+  const bool failed_before =
+      std::any_of(s.exceptions.begin(), s.exceptions.end(), [&](const ExceptionEvent& exception) {
+        return exception.line < first &&
+               !matches_any("signal|keyboardinterrupt|systemexit", s.book.at(exception.line).low);
+      });
+  if (failed_before || m("own_error")) out.score = reasons.empty() ? 0.3 : 0.6;
+  if (m("memory")) out.score = 0.35;
+  // Another job's error after the cancel: this log is about that one.
+  const bool read_later = s.book.mentions("safetensorerror|pytorchstreamreader|unpicklingerror|filenotfounderror");
+  if (read_later) out.score = std::min(out.score, 0.5);
+  for (const int line : reasons) {
+    if (out.lines.size() < 4) out.show(line);
+  }
+  return out.show(m("cancelled"), 2);
+}
+
+}  // namespace
+
+CauseRule scheduler_termination() {
+  return {"scheduler-termination",
+          {{"reason",
+            "due to time limit|due to preemption|due to job requeue|due to node fail|job is preempted"
+            "|is preempted|preempted|preemption|time limit|timelimit|walltime|scancel|cancelled by"
+            "|term_runlimit|term_owner|spot*interrupt|spot*reclaim|evicted|eviction|maintenance event"
+            "|deadlineexceeded|activedeadlineseconds|node drain|requeue|sigusr1|sigusr2"
+            "|job killed*limit|killed by*scheduler|pbs: job killed|terminating node"},
+           {"cancelled", "cancelled at|***cancelled|slurmstepd: error: ***"},
+           {"memory", "oom_kill|oom-kill|out of memory|oom killed|due to memory"},
+           {"own_error", "due to task failure|task failure"},
+           {"later", "--- |resum|evaluation job|new job"}},
+          evaluate};
+}
+
+}  // namespace fx::knowledge

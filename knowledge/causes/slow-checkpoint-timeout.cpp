@@ -1,0 +1,51 @@
+#include <algorithm>
+
+#include "knowledge/causes/cause.h"
+#include "knowledge/causes/stall.h"
+
+namespace fx::knowledge {
+namespace {
+
+Claim evaluate(const Scene& s, const MarkView& m) {
+  const Stall stall = find_stall(s);
+  Claim out;
+  if (!stall.any || stall.saves.empty() || !s.ooms.empty()) return out;
+  std::vector<int> slow;
+  for (const int line : m("slow").lines) {
+    const auto& low = s.book.at(line).low;
+    if (matches_any("watchdog|processgroup|sending process|it/s|child", low) || line < stall.saves.front()) continue;
+    slow.push_back(line);
+  }
+  out.score = stall.saved_last ? (slow.empty() ? 0.72 : 0.88) : 0.4;
+  if (!stall.guards.empty()) out.score -= 0.2;
+  if (!stall.movers.empty()) out.score -= 0.2;
+  if (m("async")) out.score = std::min(out.score, 0.5);
+  const bool write_failed = std::any_of(s.exceptions.begin(), s.exceptions.end(), [&](const ExceptionEvent& exception) {
+    return exception.line < stall.first &&
+           matches_any("oserror|filenotfound|permission|runtimeerror: [enforce", s.book.at(exception.line).low);
+  });
+  if (write_failed) out.score = 0.4;
+  for (std::size_t i = 0; i < stall.saves.size() && i < 3; ++i) out.show(stall.saves[i]);
+  for (const int line : slow) {
+    if (out.lines.size() < 6) out.show(line);
+  }
+  for (std::size_t i = 0; i < stall.signs.size() && i < 1; ++i) out.show(stall.signs[i]);
+  if (const int suspect = s.desync.suspect(); suspect >= 0 && !s.desync.behind.empty()) return out.root(suspect);
+  if (stall.savers.size() == 1 && s.world < 1000) return out.root(*stall.savers.begin());
+  const auto writers = s.book.ranks_of(slow);
+  return out.root(writers.size() == 1 && s.world < 1000 ? std::optional<int>(*writers.begin()) : std::nullopt);
+}
+
+}  // namespace
+
+CauseRule slow_checkpoint_timeout() {
+  return {"slow-checkpoint-timeout",
+          {{"slow",
+            "took*sec|shard*of|plans received|waiting for*plans|d state|writing|write bandwidth|mb/s"
+            "|mount|saved to|of size|model-000|serialization.py|in save|getting*state dict|zipfile"
+            "|still writing|bytes written|upload|elapsed|flush"},
+           {"async", "async_save|async save|asynccheckpoint|ckpt-thread|checkpoint thread|async_checkpoint"}},
+          evaluate};
+}
+
+}  // namespace fx::knowledge

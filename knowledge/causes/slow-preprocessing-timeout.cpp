@@ -1,0 +1,50 @@
+#include <algorithm>
+
+#include "knowledge/causes/cause.h"
+#include "knowledge/causes/stall.h"
+
+namespace fx::knowledge {
+namespace {
+
+Claim evaluate(const Scene& s, const MarkView& m) {
+  const Stall stall = find_stall(s);
+  Claim out;
+  if (!stall.any || !m("prepare")) return out;
+  std::vector<int> work;
+  for (const int line : m("prepare").lines) {
+    const auto& low = s.book.at(line).low;
+    if (matches_any("watchdog|checkpoint shards|compute log prob|generate", low)) continue;
+    if (matches_any("100%|done|finished|complete", low) && !matches_any("main_process_first", low)) continue;
+    work.push_back(line);
+  }
+  if (work.empty()) return out;
+  const bool stepped = s.stepped_before(stall.first);
+  const bool first_process = s.book.mentions("main_process_first|zero_first|if*main*preproc");
+  out.score = stepped ? 0.5 : first_process || m("barrier") ? 0.92 : 0.84;
+  if (!stall.guards.empty() && !first_process) out.score = 0.5;
+  for (const int line : work) {
+    if (out.lines.size() < 4) out.show(line);
+  }
+  for (std::size_t i = 0; i < stall.signs.size() && i < 2; ++i) out.show(stall.signs[i]);
+  const auto ranks = s.book.ranks_of(work);
+  if (ranks.size() == 1 && !first_process) return out.root(*ranks.begin());
+  const bool waits_for_zero = first_process || s.book.mentions("from [0]|retrieving ncclunique");
+  return out.root(waits_for_zero || (ranks.size() == 1 && *ranks.begin() == 0) ? std::optional<int>(0) : std::nullopt);
+}
+
+}  // namespace
+
+CauseRule slow_preprocessing_timeout() {
+  return {"slow-preprocessing-timeout",
+          {{"prepare",
+            "running tokenizer|tokenizing|tokenising|tokenization|map:|map (|preprocess"
+            "|main_process_first|local_main_process_first|generating*split|packing*dataset|filter:"
+            "|filter (|building dataset|examples/s|indexing|prepare_data|build*index|building*index"
+            "|loading dataset|caching|grouping texts|casting the dataset|saving the dataset"
+            "|zero_first|prepare dataset|extracting|creating json|computing*lengths|index_cache"
+            "|index map|shuffle indices|building*sample"},
+           {"barrier", "main_process_first|barrier()|socket timeout|wait timeout|ncclunique|store->get"}},
+          evaluate};
+}
+
+}  // namespace fx::knowledge

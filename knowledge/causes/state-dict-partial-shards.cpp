@@ -1,0 +1,55 @@
+#include <cmath>
+#include <map>
+
+#include "knowledge/causes/cause.h"
+#include "knowledge/causes/state_dict_errors.h"
+
+namespace fx::knowledge {
+namespace {
+
+Claim evaluate(const Scene& s, const MarkView& m) {
+  Claim out;
+  const auto rows = read_size_mismatches(s.book);
+  std::map<long, int> ratios;
+  int empty = 0, others = 0, whole = 0;
+  for (const auto& row : rows) {
+    if (row.embedding && !row.empty()) {
+      ++others;
+      continue;
+    }
+    if (row.empty()) {
+      ++empty;
+    } else if (const double ratio = row.ratio(); ratio > 1.5 && std::abs(ratio - std::round(ratio)) < 0.01) {
+      ++ratios[std::lround(ratio)];
+    } else {
+      ++others;
+    }
+    if (out.lines.size() < 5) out.show(row.line);
+  }
+  for (const auto& [ratio, count] : ratios) whole = std::max(whole, count);
+  if (empty >= 1) out.score = empty >= 2 ? 0.95 : 0.85;
+  // The same fraction everywhere: one rank's shard.
+  if (out.score == 0 && whole >= 2) out.score = 0.88;
+  if (out.score == 0 && m("tensors") && m("load") && s.book.mentions("checkpoint|bin|safetensors|state_dict")) {
+    bool error = false;
+    for (const int line : m("tensors").lines) error = error || !matches_any("metadata|recomputed", s.book.at(line).low);
+    if (error) out = claim(0.7, m("tensors"), 3);
+  }
+  if (s.book.mentions("recomputed values")) out.score = 0;
+  if (out.score == 0) return {};
+  return out.show(m("file"), 2);
+}
+
+}  // namespace
+
+CauseRule state_dict_partial_shards() {
+  return {"state-dict-partial-shards",
+          {{"file",
+            "zero_to_fp32|global_step|pytorch_model.bin|rank0_only|local_state_dict|flat_param"
+            "|stage3_gather|_flat_param"},
+           {"tensors", "torch.size([0])|numel() == 0|empty tensor|size of tensor a (0)"},
+           {"load", "from_pretrained|load_state_dict|loading state_dict|copying a param"}},
+          evaluate};
+}
+
+}  // namespace fx::knowledge

@@ -1,0 +1,131 @@
+#include "knowledge/causes/state_dict_errors.h"
+
+#include <algorithm>
+#include <array>
+
+#include "base/text.h"
+#include "knowledge/log/field_reader.h"
+
+namespace fx::knowledge {
+namespace {
+
+constexpr std::array<std::string_view, 8> kWrappers{
+    "_fsdp_wrapped_module.", "_checkpoint_wrapped_module.", "_orig_mod.",   "module.",
+    "_forward_module.",      "base_model.model.",           "_flat_param.", "model."};
+
+std::string without_wrappers(std::string name) {
+  for (const auto wrapper : kWrappers) name = replace_all(std::move(name), wrapper, "");
+  return name;
+}
+
+std::vector<long long> shape_after(std::string_view low, std::string_view key) {
+  const auto at = low.find(key);
+  if (at == std::string_view::npos) return {};
+  const auto open = low.find_first_of("[(", at + key.size());
+  if (open == std::string_view::npos) return {};
+  const auto list = low.find('[', at + key.size());
+  const auto from = list != std::string_view::npos && list < open + 14 ? list : open;
+  const auto close = low.find_first_of("])", from);
+  return integers_in(low.substr(from, close - from));
+}
+
+double elements(const std::vector<long long>& shape) {
+  double product = 1;
+  for (const auto size : shape) product *= static_cast<double>(size);
+  return product;
+}
+
+bool name_char(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '.' || c == '-';
+}
+
+// Words with a dot in them: parameter names.
+void names_in(std::string_view text, std::set<std::string>& out) {
+  for (std::size_t at = 0; at < text.size() && out.size() < 400;) {
+    std::size_t end = at;
+    while (end < text.size() && name_char(text[end])) ++end;
+    auto word = text.substr(at, end - at);
+    while (!word.empty() && word.back() == '.') word.remove_suffix(1);
+    if (word.size() > 3 && word.find('.') != std::string_view::npos && word.find(".py") == std::string_view::npos)
+      out.insert(std::string(word));
+    at = end + 1;
+  }
+}
+
+}  // namespace
+
+bool SizeMismatch::empty() const {
+  return saved.empty() || elements(saved) == 0;
+}
+
+double SizeMismatch::ratio() const {
+  return empty() ? 0 : elements(wanted) / elements(saved);
+}
+
+const std::vector<Mark>& state_dict_marks() {
+  static const std::vector<Mark> marks{
+      {"size_mismatch",
+       "size mismatch for|copying a param with shape|shapes are not "
+       "compatible*checkpoint|shape*checkpoint*shape*model|size mismatch between saved"},
+      {"names",
+       "missing key|unexpected key|missing_keys|unexpected_keys|first missing|first unexpected|missing keys|unexpected "
+       "keys|were not used when initializing|keyerror: '"},
+  };
+  return marks;
+}
+
+std::vector<SizeMismatch> read_size_mismatches(const LogBook& book) {
+  std::vector<SizeMismatch> out;
+  for (const int index : book.find("core", "size_mismatch").lines) {
+    const auto& low = book.at(index).low;
+    SizeMismatch row;
+    row.line = index;
+    row.name = word_after(low, "size mismatch for");
+    row.saved = shape_after(low, "copying a param with shape");
+    row.wanted = shape_after(low, "current model is");
+    if (row.saved.empty() && row.wanted.empty()) {
+      row.saved = shape_after(low, "saved");
+      row.wanted = shape_after(low, "current");
+    }
+    row.embedding = matches_any(
+        "embed|wte|lm_head|word_embedding|output.weight|tok_emb|head.weight|vocab|score.weight|wpe|shared.weight",
+        row.name.empty() ? low : row.name);
+    out.push_back(std::move(row));
+  }
+  return out;
+}
+
+NameMismatch read_name_mismatch(const LogBook& book) {
+  NameMismatch out;
+  for (const int index : book.find("core", "names").lines) {
+    const auto& line = book.at(index);
+    const bool missing = line.low.find("missing") != std::string::npos;
+    const bool unexpected =
+        line.low.find("unexpected") != std::string::npos || line.low.find("were not used") != std::string::npos;
+    if (!missing && !unexpected) continue;
+    out.lines.push_back(index);
+    const auto split_at = missing && unexpected ? line.text.find("nexpected") : std::string::npos;
+    const std::string_view text = line.body();
+    names_in(missing ? text.substr(
+                           0, split_at == std::string::npos ? split_at : split_at - std::min(split_at, line.head.body))
+                     : std::string_view{},
+             out.missing);
+    if (unexpected)
+      names_in(split_at == std::string::npos ? text : std::string_view(line.text).substr(split_at), out.unexpected);
+    // Long lists continue on the next lines, one name each.
+    for (int next = book.below(index), count = 0; next >= 0 && count < 20; next = book.below(next), ++count) {
+      const auto body = trim(book.at(next).body());
+      if (body.empty() || (body.front() != '"' && body.front() != '\'')) break;
+      names_in(body, missing ? out.missing : out.unexpected);
+    }
+  }
+  std::set<std::string> bare;
+  for (const auto& name : out.missing) bare.insert(without_wrappers(name));
+  std::size_t shared = 0;
+  for (const auto& name : out.unexpected)
+    shared += bare.count(without_wrappers(name)) > 0 && out.missing.count(name) == 0;
+  out.same_without_wrappers = shared > 0 && 2 * shared >= out.unexpected.size();
+  return out;
+}
+
+}  // namespace fx::knowledge

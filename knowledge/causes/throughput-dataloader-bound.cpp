@@ -1,0 +1,60 @@
+#include <algorithm>
+
+#include "knowledge/causes/cause.h"
+#include "knowledge/log/field_reader.h"
+
+namespace fx::knowledge {
+namespace {
+
+Claim evaluate(const Scene& s, const MarkView& m) {
+  const bool failed =
+      !s.exceptions.empty() || !s.ooms.empty() || s.book.find("core", "stall").count > 0 || !s.exits.empty();
+  if (failed || !m("data")) return {};
+  std::vector<int> proof;
+  for (const int line : m("data").lines) {
+    const auto& low = s.book.at(line).low;
+    double wait = -1;
+    for (const std::string_view key : {"data_wait", "data_time:", "data_time", "data time:", "data time",
+                                       "data wait:", "data wait", "data_load", "fetch_time", "data:", "dataloading"}) {
+      const auto at = low.find(key);
+      if (at == std::string::npos || wait >= 0) continue;
+      auto from = at + key.size();
+      while (from < low.size() && (low[from] == ':' || low[from] == '=' || low[from] == ' ')) ++from;
+      wait = number_after(std::string_view(low).substr(from), "").value_or(-1);
+    }
+    double whole = -1;
+    for (const std::string_view key :
+         {"step_time", "step time", "iter_time", "batch_time", "time:", "compute", "forward"}) {
+      const auto at = low.find(key);
+      if (at == std::string::npos || (at > 5 && low.compare(at - 5, 5, "data_") == 0) || whole >= 0) continue;
+      auto from = at + key.size();
+      while (from < low.size() && (low[from] == ':' || low[from] == '=' || low[from] == ' ')) ++from;
+      whole = number_after(std::string_view(low).substr(from), "").value_or(-1);
+      if (key == "compute" || key == "forward") whole = whole < 0 ? whole : whole + std::max(0.0, wait);
+    }
+    const bool percent = matches_any("data*% of|dataloader*%|data*%", low);
+    if ((wait > 0 && whole > 0 && wait > 0.4 * whole) || percent ||
+        matches_any("waiting for data|waits for data|data starv|gpu*idle*data", low))
+      proof.push_back(line);
+  }
+  if (proof.empty()) return {};
+  Claim out;
+  out.score = m("sign") ? 0.9 : 0.82;
+  for (const int line : proof) {
+    if (out.lines.size() < 4) out.show(line);
+  }
+  return out.show(m("sign"), 3);
+}
+
+}  // namespace
+
+CauseRule throughput_dataloader_bound() {
+  return {"throughput-dataloader-bound",
+          {{"data",
+            "data_wait|data_time|data time|data wait|dataloader|data load|data_load|loader wait"
+            "|batch fetch|fetch_time|input wait|dataloading|data: |get_batch|next("},
+           {"sign", "num_workers|decode|iostat|nfs|prefetch|gpu util|util|i/o|read mb/s|cpu util|mb/s|iowait"}},
+          evaluate};
+}
+
+}  // namespace fx::knowledge

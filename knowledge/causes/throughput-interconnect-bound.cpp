@@ -1,0 +1,54 @@
+#include <algorithm>
+
+#include "knowledge/causes/cause.h"
+
+namespace fx::knowledge {
+namespace {
+
+Claim evaluate(const Scene& s, const MarkView& m) {
+  const bool failed =
+      !s.exceptions.empty() || !s.ooms.empty() || s.book.find("core", "stall").count > 0 || !s.exits.empty();
+  if (failed || !m("link") || !m("speed")) return {};
+  if (s.book.mentions("data_wait 1|data_wait 2|data_wait 3|training completed|training complete")) return {};
+  std::vector<int> proof;
+  for (const int line : m("comm").lines) {
+    if (matches_any("ms|%|s (|gb/s|sec|exposed", s.book.at(line).low) &&
+        !matches_any("busbw 3|nvlink, all", s.book.at(line).low))
+      proof.push_back(line);
+  }
+  const bool slow_link = s.book.mentions(
+      "phb|sys |pxb|rxpci|net/socket|ethernet|no nvlink|via shm|10 "
+      "gbit|10gbe|25gbe|tcp|pcie|gbit|nccl_ib_disable=1|gbps|via net");
+  const bool scaling = m("speed").count >= 2;
+  const bool few_words = s.book.mentions("slow|%*nccl|nccl*%|exposed|comm");
+  if (!slow_link || (!scaling && proof.empty() && !few_words)) return {};
+  Claim out;
+  out.score = !proof.empty() ? 0.88 : s.book.mentions("rxpci|topo|net/socket|no nvlink|busbw") ? 0.84 : 0.6;
+  if (s.book.mentions("cpu_offload: true|offload_optimizer|cpuadam|cpu_offload=true|optimizer_step*cpu"))
+    out.score -= 0.3;
+  out.show(m("speed"), 3);
+  for (const int line : proof) {
+    if (out.lines.size() < 5) out.show(line);
+  }
+  for (const int line : m("link").lines) {
+    if (out.lines.size() < 8) out.show(line);
+  }
+  return out;
+}
+
+}  // namespace
+
+CauseRule throughput_interconnect_bound() {
+  return {"throughput-interconnect-bound",
+          {{"link",
+            "phb|sys |pxb|nvidia-smi topo|pcie|rxpci|ethernet|net/socket|no nvlink|tcp|gbit|10gbe"
+            "|25gbe|via shm|gb/s|busbw|via net/socket|nvlink: |x4|x8|ib disabled|nccl_ib_disable|gbps"},
+           {"comm",
+            "all_gather|all-gather|allgather|reduce_scatter|reduce-scatter|comm_ms|comm time"
+            "|communication|nccl kernel|ncclkernel|nccl:|exposed|comms|allreduce|all-reduce|comm"},
+           {"speed", "tokens/s|tokens/sec|s/it|it/s|samples/s|step_time|step time|mfu|tps|tflops|throughput"},
+           {"more", "nodes|--devices|gpus|world_size|ranks|fsdp_devices"}},
+          evaluate};
+}
+
+}  // namespace fx::knowledge

@@ -1,0 +1,44 @@
+#include <algorithm>
+
+#include "knowledge/causes/cause.h"
+#include "knowledge/log/field_reader.h"
+
+namespace fx::knowledge {
+namespace {
+
+Claim evaluate(const Scene& s, const MarkView& m) {
+  const bool failed =
+      !s.exceptions.empty() || !s.ooms.empty() || s.book.find("core", "stall").count > 0 || !s.exits.empty();
+  if (failed || !m("offload") || !m("time")) return {};
+  std::vector<int> proof;
+  for (const int line : m("time").lines) {
+    if (matches_any("optim*s|h2d|d2h|memcpy|copy|pcie|gpu util|cpu util|host|util", s.book.at(line).low))
+      proof.push_back(line);
+  }
+  const bool off_on_compare =
+      s.book.mentions("offload*off|offload=false|without offload|offload: false|no offload|offload disabled");
+  const bool slow_words = s.book.mentions("slow|gpu util|idle|util ");
+  if (proof.empty() && !off_on_compare && !slow_words) return {};
+  Claim out = claim(proof.empty() ? 0.7 : off_on_compare || proof.size() >= 2 ? 0.9 : 0.82, m("offload"), 2);
+  if (s.book.mentions("data_wait|data_time|data wait|dataloader*wait")) out.score -= 0.15;
+  for (const int line : proof) {
+    if (out.lines.size() < 6) out.show(line);
+  }
+  return out;
+}
+
+}  // namespace
+
+CauseRule throughput_offload_bound() {
+  return {"throughput-offload-bound",
+          {{"offload",
+            "cpu_offload|offload_params|offload_optimizer|cpuoffload|cpuadam|cpu adam|cpu_adam"
+            "|zero-offload|optimizer*on cpu|offload_policy|offload*: true|offload=true|param*offload"
+            "|cpu optimizer|offload_param"},
+           {"time",
+            "h2d|d2h|optimizer_step|optimizer step|copy|memcpy|host to device|pcie|step_time|s/it"
+            "|sec/it|s/step|gpu util|cpu util|step time|tokens/s|tokens/sec|samples/s|optim*s|util"}},
+          evaluate};
+}
+
+}  // namespace fx::knowledge
