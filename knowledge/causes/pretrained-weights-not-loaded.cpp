@@ -17,6 +17,7 @@ Claim evaluate(const Scene& s, const MarkView& m) {
   const bool newly = s.book.mentions("newly initialized|were not initialized");
   Claim out = claim(random_loss ? 0.88 : newly ? 0.45 : 0.5, m("sign"), 4);
   if (failed) out.score = 0.3;
+  if (!random_loss && first != s.steps.end() && first->loss > 0 && first->loss < 5) out.score = 0.2;
   const NameMismatch names = read_name_mismatch(s.book);
   if (names.same_without_wrappers) out.score = std::min(out.score, 0.7);
   // A head that is new by design is normal.

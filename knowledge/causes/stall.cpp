@@ -28,11 +28,9 @@ const std::vector<Mark>& stall_marks() {
        "epoch|continue|next step|exiting|finished training"
        "|enter*step|step *begin|begin step|waiting at|evaluat|in barrier|train done|training finished"},
       {"guard",
-       "if*is_main_process|if*is_world_process_zero|if*is_global_zero|if*rank == 0|if*rank==0|if*rank() == "
-       "0|if*rank()==0|rank_zero_only|if*is_rank_0|if not*rank"
-       "|if*should_save|if*is_local_main|if*rank0|if*is_master|if*get_rank()|only*rank 0*calls|called only on "
-       "rank|if*== 0: *save|if*is_last"
-       "|main_process_only|if*is_main|on_main_process"},
+       "if*is_main_process|if*is_world_process_zero|if*is_global_zero|if*rank ==|if*rank==|if*rank() ==|if*rank()==|rank_zero_only"
+       "|if*is_rank_0|if not*rank|if*should_save|if*is_local_main|if*rank0|if*is_master|if*get_rank()|only*rank 0*calls"
+       "|called only on rank|if*is_last|main_process_only|if*is_main|on_main_process|if*rank in|if*rank <"},
   };
   return marks;
 }

@@ -37,6 +37,17 @@ void compare_rows(const std::map<long long, std::vector<Row>>& by_sequence, Desy
   }
 }
 
+// With one process group in sight, a rank that timed out at number N had enqueued N.
+std::vector<WorkStatus> with_timeouts(std::vector<WorkStatus> status, const std::vector<CollectiveTimeout>& timeouts) {
+  std::set<std::string> groups;
+  for (const auto& row : status) groups.insert(row.group);
+  if (groups.size() != 1) return status;
+  for (const auto& row : timeouts) {
+    if (row.rank >= 0 && row.sequence >= 0) status.push_back({row.line, row.rank, *groups.begin(), row.sequence, -1});
+  }
+  return status;
+}
+
 void find_behind_by_status(const std::vector<WorkStatus>& status, Desync& out) {
   std::map<std::string, std::map<int, const WorkStatus*>> groups;
   for (const auto& row : status) {
@@ -109,7 +120,7 @@ Desync find_desync(const std::vector<CollectiveTimeout>& timeouts, const std::ve
     if (row.sequence < 0 || row.rank < 0) continue;
     by_sequence[row.sequence].push_back({row.line, row.rank, row.operation + row.shape});
   }
-  find_behind_by_status(status, out);
+  find_behind_by_status(with_timeouts(status, timeouts), out);
   if (out.behind.empty()) find_behind_by_timeout(timeouts, out);
   compare_rows(by_sequence, out);
   find_absent(seen, world, out);

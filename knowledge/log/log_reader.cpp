@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "knowledge/log/field_reader.h"
 
 namespace fx::knowledge {
 namespace {
@@ -41,6 +42,25 @@ int rank_in_name(std::string_view name) {
   while (end < low.size() && end - pos < 6 && low[end] >= '0' && low[end] <= '9') ++end;
   if (end == pos) return -1;
   return static_cast<int>(*to_integer(std::string_view(low).substr(pos, end - pos)));
+}
+
+// "[rank0]" behind a logger's name: it stands close to the start.
+int late_rank(std::string_view low) {
+  const auto at = low.substr(0, 120).find("[rank");
+  if (at == std::string_view::npos) return -1;
+  const auto rank = integer_after(low.substr(at), "[rank");
+  return rank && *rank >= 0 && *rank < 1000000 ? static_cast<int>(*rank) : -1;
+}
+
+// A worker that introduces itself: "Initializing rank 0/3", "rank 1 CUDA_VISIBLE_DEVICES=...", "global_rank: 2".
+int introduced_rank(std::string_view low_body) {
+  for (const std::string_view key : {"initializing rank", "global_rank:", "global_rank=", "global rank:", "global rank"}) {
+    if (const auto rank = integer_after(low_body, key); rank && *rank >= 0 && *rank < 1000000) return static_cast<int>(*rank);
+  }
+  const std::string_view text = trim(low_body);
+  if (text.substr(0, 5) != "rank " && text.substr(0, 5) != "rank=" && text.substr(0, 5) != "rank:") return -1;
+  const auto rank = integer_after(text.substr(5), "");
+  return rank && *rank >= 0 && *rank < 1000000 ? static_cast<int>(*rank) : -1;
 }
 
 }  // namespace
@@ -140,6 +160,8 @@ void LogReader::keep(std::string_view segment) {
   line.text = std::string(segment);
   line.low = to_lower(segment);
   line.head = read_head(segment);
+  if (line.head.rank < 0) line.head.rank = late_rank(line.low);
+  if (line.head.rank < 0 && line.head.pid >= 0) line.head.rank = introduced_rank(line.low_body());
   line.rank = line.head.rank >= 0 ? line.head.rank : log_rank_;
   std::string writer = line.head.actor + "/" + line.head.host + "/" + std::to_string(line.head.pid);
   if (line.head.pid >= 0) {

@@ -136,8 +136,10 @@ std::optional<int> Scene::one_rank(const std::vector<int>& lines) const {
   const auto named = book.ranks_of(lines);
   if (named.size() == 1) return *named.begin();
   if (!named.empty()) return std::nullopt;
-  const int own = failed_by_itself();
-  return own >= 0 ? std::optional<int>(own) : std::nullopt;
+  if (const int own = failed_by_itself(); own >= 0) return own;
+  // Nobody named: the one rank that nearly all the others waited for.
+  const int suspect = desync.suspect();
+  return suspect >= 0 ? std::optional<int>(suspect) : std::nullopt;
 }
 
 }  // namespace fx::knowledge
