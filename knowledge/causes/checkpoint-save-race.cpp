@@ -12,7 +12,10 @@ Claim evaluate(const Scene& s, const MarkView& m) {
     const auto& low = s.book.at(exception.line).low;
     if (!matches_any("no such file|file exists|directory not empty|fileexistserror|errno 17|errno 39|permission", low))
       continue;
-    if (!matches_any("checkpoint|ckpt|tmp|staging|step|save|latest|out", low)) continue;
+    const bool path = matches_any("checkpoint|ckpt|tmp|staging|step|save|latest|out", low) ||
+                      std::any_of(exception.frames.begin(), exception.frames.end(),
+                                  [&](int frame) { return matches_any("checkpoint|ckpt|save", s.book.at(frame).low); });
+    if (!path) continue;
     const bool moves = matches_any("' -> '|directory not empty|file exists|fileexists|errno 17|errno 39", low) ||
                        std::any_of(exception.frames.begin(), exception.frames.end(), [&](int frame) {
                          return matches_any("rename|rmtree|shutil|makedirs|mkdir|os.replace|remove|unlink|rotate",

@@ -10,8 +10,9 @@ Claim evaluate(const Scene& s, const MarkView& m) {
   const auto add = [&](const Hits& hits, double score) {
     for (const int line : hits.lines) {
       const auto& low = s.book.at(line).low;
-      if (matches_any(
-              "' -> '|rename|rmtree|double free|corrupted size|watchdog|corrupted/incomplete|some nccl|huggingface.co/|ncclinternal|shm|git lfs install", low))
+      if (matches_any("' -> '|rename|rmtree|double free|corrupted size|watchdog|corrupted/incomplete|some "
+                      "nccl|huggingface.co/|ncclinternal|shm|git lfs install",
+                      low))
         continue;
       if (matches_any("$ |warning", low) && !matches_any("error", low)) continue;
       out.score = std::max(out.score, score);
@@ -23,6 +24,14 @@ Claim evaluate(const Scene& s, const MarkView& m) {
   if (out.score == 0) return out;
   std::vector<int> errors = out.lines;
   if (m("hub") && out.score < 0.9) out.score = 0.5;
+  // Deleting or renaming is no read.
+  const bool moving = std::all_of(errors.begin(), errors.end(), [&](int line) {
+    const auto* exception = s.exception_at(line);
+    return exception != nullptr && std::any_of(exception->frames.begin(), exception->frames.end(), [&](int frame) {
+             return matches_any("rmtree|rename|rotate|unlink|os.remove|os.replace", s.book.at(frame).low);
+           });
+  });
+  if (moving && !m("format")) out.score = 0.3;
   // A write that fails is another fault.
   const bool saving = std::all_of(errors.begin(), errors.end(), [&](int line) {
     return s.phase_at(line) == Phase::kSave && s.exception_at(line) != nullptr;

@@ -26,7 +26,7 @@ const std::vector<Mark>& stall_marks() {
       {"move",
        "not saving|skip*sav|no improvement|forward|training complete|leaving main|start epoch|starting "
        "epoch|continue|next step|exiting|finished training"
-       "|enter*step|step *begin|begin step|waiting at|evaluat|in barrier|train done|training finished"},
+       "|enter*step|step *begin|begin step|evaluat|train done|training finished"},
       {"guard",
        "if*is_main_process|if*is_world_process_zero|if*is_global_zero|if*rank ==|if*rank==|if*rank() ==|if*rank()==|rank_zero_only"
        "|if*is_rank_0|if not*rank|if*should_save|if*is_local_main|if*rank0|if*is_master|if*get_rank()|only*rank 0*calls"

@@ -24,6 +24,7 @@ const std::vector<Mark>& scope_marks() {
        "|trainrayactor|workerdict|state_dict|loss.backward|saving*model|fully_shard|train_|autograd|dataloader|actor_"
        "rollout|update_weight"
        "|weight update|weight sync|torchtitan|torch/distributed/elastic"},
+      {"rl_trainer", "actor update|rollout|critic|reward|policy update|hybrid engine|advantage"},
       {"serving",
        "vllm|sglang|api_server|/v1/chat/completions|/v1/"
        "completions|uvicorn|text-generation-inference|triton_server|tritonserver"
@@ -43,7 +44,9 @@ Scope find_scope(const LogBook& book, bool has_losses) {
   scope.distributed = static_cast<bool>(book.find("core", "distributed")) || ranked;
   scope.serving = static_cast<bool>(book.find("core", "serving"));
   scope.training = has_losses || static_cast<bool>(book.find("core", "trainer"));
-  scope.applicable = scope.serving ? scope.training && (scope.distributed || has_losses)
+  // A server's own log may carry ranks (tensor parallelism): then a trainer must speak, too.
+  const bool trains_too = scope.training || static_cast<bool>(book.find("core", "rl_trainer"));
+  scope.applicable = scope.serving ? trains_too && (scope.distributed || has_losses)
                                    : scope.distributed || (scope.training && (torch || has_losses));
   return scope;
 }
