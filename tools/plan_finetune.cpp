@@ -12,15 +12,16 @@ using namespace knowledge::plan;
 
 constexpr double kGib = 1024.0 * 1024 * 1024;
 
-double rounded(double value, double step) {
-  return std::round(value / step) * step;
+double rounded(double value, int decimals) {
+  const double scale = std::pow(10.0, decimals);
+  return std::round(value * scale) / scale;
 }
 double gib(double bytes) {
   return std::round(bytes / kGib * 100) / 100;
 }
 // Three significant figures or so: more would claim what a plan cannot know.
 double speed(double value) {
-  return value < 1000 ? rounded(value, 0.01) : std::round(value);
+  return value < 1000 ? rounded(value, 2) : std::round(value);
 }
 
 Json memory_json(const MemoryPlan& m) {
@@ -69,8 +70,8 @@ Json setting_json(const Setting& s) {
 }
 
 Json speed_json(const SpeedPlan& s) {
-  const auto ms = [](double seconds) { return rounded(1e3 * seconds, 0.01); };
-  return {{"step_s", rounded(s.step_s, 0.0001)},
+  const auto ms = [](double seconds) { return rounded(1e3 * seconds, 2); };
+  return {{"step_s", rounded(s.step_s, 4)},
           {"matrix_products_ms", ms(s.gemm_s)},
           {"attention_ms", ms(s.attention_s)},
           {"bandwidth_bound_ms", ms(s.elementwise_s)},
@@ -91,15 +92,15 @@ Json plan_json(const Plan& plan) {
   out["memory_gib"] = memory_json(c.memory);
   out["tokens_per_s_per_gpu"] = speed(c.speed.tokens_per_s);
   out["tokens_per_s"] = speed(c.speed.tokens_per_s * plan.machine.world());
-  out["mfu"] = rounded(c.speed.mfu, 0.0001);
+  out["mfu"] = rounded(c.speed.mfu, 4);
   out["bound_by"] = c.speed.bound_by;
-  if (plan.hours > 0) out["hours"] = rounded(plan.hours, 0.001);
-  if (plan.cost > 0) out["cost"] = rounded(plan.cost, 0.01);
+  if (plan.hours > 0) out["hours"] = rounded(plan.hours, 3);
+  if (plan.cost > 0) out["cost"] = rounded(plan.cost, 2);
   out["settings"] = setting_json(c.setting);
   out["micro_batch_time"] = speed_json(c.speed);
-  out["parameters"] = {{"total", std::round(plan.count.total)}, {"active", std::round(plan.count.active)}};
+  out["parameters"] = {{"total", std::llround(plan.count.total)}, {"active", std::llround(plan.count.active)}};
   out["hardware_used"] = {{"gpu", plan.machine.gpu.name},
-                          {"usable_memory_gib", plan.machine.gpu.memory_gib},
+                          {"usable_memory_gib", rounded(plan.machine.gpu.memory_gib, 2)},
                           {"peak_tflops", plan.machine.gpu.peak_tflops},
                           {"source", plan.machine.gpu.source},
                           {"gpus", static_cast<long long>(plan.machine.world())}};
@@ -108,7 +109,7 @@ Json plan_json(const Plan& plan) {
   for (const auto& r : plan.recommendations) {
     out["recommendations"].push_back({{"change", r.change},
                                       {"effect", r.why},
-                                      {"memory_gib", rounded(r.memory_gib, 0.01)},
+                                      {"memory_gib", rounded(r.memory_gib, 2)},
                                       {"tokens_per_s_per_gpu", speed(r.tokens_per_s)},
                                       {"fits", r.fits}});
   }

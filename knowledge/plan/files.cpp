@@ -69,6 +69,10 @@ std::string accelerate_yaml(const Plan& plan) {
     out += std::string("  fsdp_reshard_after_forward: ") + yes(s.reshard) + "\n";
     out += "  fsdp_state_dict_type: SHARDED_STATE_DICT\n";
   }
+  if (m.nodes > 1) {
+    out += "# Address of the first machine; machine_rank counts from 0, another number on each machine.\n";
+    out += "main_process_ip: first-machine\nmain_process_port: 29500\n";
+  }
   out += "downcast_bf16: 'no'\nmachine_rank: 0\nmain_training_function: main\n";
   out += std::string("mixed_precision: ") + (s.param_bytes > 2 ? "'no'" : m.gpu.has_bf16 ? "bf16" : "fp16") + "\n";
   out += "num_machines: " + whole(m.nodes) + "\nnum_processes: " + whole(m.world()) +
@@ -137,6 +141,7 @@ std::string run_spec(const Plan& plan) {
                      {"ranks", static_cast<long long>(world)},
                      {"epochs", 1},
                      {"max_tokens_per_rank", static_cast<long long>(s.micro_batch * s.seq)},
+                     {"global_batch_size", static_cast<long long>(s.micro_batch * s.grad_accum * world)},
                      {"optimizer",
                       {{"lr", 2e-5},
                        {"betas", {0.9, 0.95}},
@@ -151,7 +156,7 @@ std::string run_spec(const Plan& plan) {
                        {"param_dtype", s.param_bytes > 2 ? "fp32" : "bf16"},
                        {"reduce_dtype", "fp32"},
                        {"cpu_offload", s.offload},
-                       {"activation_checkpointing", s.checkpointing == Checkpointing::kFull}}},
+                       {"activation_checkpointing", s.checkpointing == Checkpointing::kFull ? "full" : "none"}}},
                      {"seed", 1}};
   return to_text(spec, 2) + "\n";
 }

@@ -12,7 +12,7 @@ namespace {
 // One AVX512-bf16 core under LibTorch's matrix products: GFLOP/s (measured, square 2048; fp32 on the same core 95).
 constexpr double kCoreBf16Gflops = 206;
 // Fused attention on such a core: GFLOP/s of causal work (measured share of a 512-token step).
-constexpr double kCoreAttentionGflops = 60;
+constexpr double kCoreAttentionGflops = 90;
 // Memory bandwidth of one core: GB/s (measured: copy of 64 MiB).
 constexpr double kCoreBandwidth = 28;
 // Gloo on loopback between two ranks: GB/s (measured 0.5 - 0.9).

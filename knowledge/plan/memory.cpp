@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "knowledge/plan/engine_memory.h"
 #include "knowledge/plan/states.h"
 
 namespace fx::knowledge::plan {
@@ -97,6 +98,7 @@ void set_outside(const Setting& s, const Machine& m, const Moments& moments, Mem
 }  // namespace
 
 MemoryPlan plan_memory(const ModelShape& shape, const ParamCount& count, const Setting& s, const Machine& machine) {
+  if (machine.cpu) return plan_engine_memory(shape, count, s, machine);
   const RankModel model = rank_model(shape, count, s);
   States st = count_states(model, s, machine);
   MemoryPlan plan;

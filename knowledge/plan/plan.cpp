@@ -63,7 +63,7 @@ Result<Plan> make_plan(const PlanArgs& args) {
   if (!std::isfinite(plan.chosen.memory.allocated) || !std::isfinite(plan.chosen.speed.tokens_per_s)) {
     return invalid_argument("model", "sizes are too large to plan with", "check hidden_size, layers and vocab_size");
   }
-  set_strategy(plan, resolved->open);
+  set_strategy(plan);
   set_recommendations(plan);
   set_cost(plan, args);
   write_files(plan, args.files);

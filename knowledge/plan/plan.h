@@ -49,7 +49,7 @@ Candidate evaluate(const ModelShape& shape, const ParamCount& count, const Setti
 Candidate choose(const ModelShape& shape, const ParamCount& count, const Resolved& resolved, const Machine& machine,
                  std::vector<std::string>& reasons);
 // strategy and reasons: also when FSDP is the wrong tool for the asked setting.
-void set_strategy(Plan& plan, const Open& open);
+void set_strategy(Plan& plan);
 // Ranked changes, and the ladder from the simplest setting to the chosen one.
 void set_recommendations(Plan& plan);
 // Texts of ready files for the chosen setting: accelerate, torchtitan, torchrun, sbatch, run_spec.

@@ -46,11 +46,13 @@ void add_memory_changes(const Plan& plan, std::vector<Change>& out) {
         arrow("micro_batch", whole(s.micro_batch), whole(std::floor(s.micro_batch / 2))) + " with twice the grad_accum",
         s, [](Setting& x) { x.micro_batch = std::floor(x.micro_batch / 2), x.grad_accum *= 2; });
   }
+  if (plan.machine.cpu) return;
   if (s.loss == Loss::kStandard || s.loss == Loss::kFused) {
     add(out, arrow("loss_impl", to_string(s.loss), "chunked"), s, [](Setting& x) { x.loss = Loss::kChunked; });
   }
   if (s.loss != Loss::kLiger)
-    add(out, arrow("loss_impl", to_string(s.loss), "liger"), s, [](Setting& x) { x.loss = Loss::kLiger; });
+    add(out, arrow("loss_impl", to_string(s.loss), "liger") + " (with its fused norms)", s,
+        [](Setting& x) { x.loss = Loss::kLiger; });
   if (s.optimizer == Optimizer::kAdamw)
     add(out, arrow("optimizer", "adamw", "adamw-fused"), s, [](Setting& x) { x.optimizer = Optimizer::kAdamwFused; });
 }

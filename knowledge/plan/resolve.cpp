@@ -129,7 +129,7 @@ void check(const PlanArgs& args, const ModelShape& shape, const Machine& m, cons
     wrong("tp", "does not divide the attention heads", "use a divisor of num_attention_heads");
   if (s.pp > shape.layers) wrong("pp", "is larger than the number of layers", "");
   if (s.ep > 1 && !shape.is_moe()) wrong("ep", "the model has no experts", "leave it out");
-  if (s.ep > 1 && s.ep > shape.experts) wrong("ep", "is larger than the number of experts", "");
+  if (shape.is_moe() && s.ep > shape.experts) wrong("ep", "is larger than the number of experts", "");
   if (s.cp > s.seq) wrong("cp", "is larger than the sequence", "");
   const auto& t = args.training;
   if (t.method && *t.method == "full" && t.base_quant && *t.base_quant != "none") {

@@ -55,7 +55,8 @@ std::vector<Setting> settings_of(const Grid& g, const Setting& base) {
               Setting s = base;
               s.tp = tp, s.offload = offload, s.sharding = sharding, s.reshard = reshard;
               s.checkpointing = checkpointing, s.micro_batch = batch;
-              const bool idle = !is_fsdp(sharding) && (offload != base.offload || reshard != base.reshard || tp > 1);
+              const bool idle =
+                  !is_fsdp(sharding) && (offload != base.offload || reshard != base.reshard || tp != base.tp);
               if (!idle) out.push_back(s);
             }
           }

@@ -18,7 +18,9 @@ constexpr double kForeachPasses = 2.0, kFusedPasses = 1.0;
 constexpr double kHostBandwidth = 100e9;
 constexpr double kBandwidthShare = 0.85;
 
-double overlapped(double compute, double comm) {
+// CPU ranks exchange and compute on the same cores: nothing hides.
+double overlapped(double compute, double comm, bool cpu) {
+  if (cpu) return compute + comm;
   return std::max(compute, comm) + kOverlapTax * std::min(compute, comm);
 }
 
@@ -67,8 +69,8 @@ SpeedPlan plan_speed(const ModelShape& shape, const ParamCount& count, const Set
   p.comm_s = k.forward + k.backward + k.serial;
   p.offload_s = offload_seconds(st, rank, s, n, m);
   p.optimizer_s = optimizer_seconds(st, s, n, m) / chunks;
-  const double busy =
-      std::max(overlapped(c.forward, k.forward) + overlapped(c.backward, k.backward) + k.serial, p.offload_s);
+  const double busy = std::max(
+      overlapped(c.forward, k.forward, m.cpu) + overlapped(c.backward, k.backward, m.cpu) + k.serial, p.offload_s);
   const double reduction = k.per_step / chunks;
   const double hidden = std::min(reduction, 0.8 * c.backward);
   double micro = busy + (reduction - hidden) + kOverlapTax * hidden + p.optimizer_s;

@@ -37,10 +37,10 @@ bool ddp_is_right(Plan& plan) {
         number("Without sharding a GPU would need %.1f GiB of %.1f GiB.", ddp.memory.needed / kGib, room / kGib));
     return false;
   }
-  const double gain = ddp.speed.tokens_per_s / plan.chosen.speed.tokens_per_s;
+  const double gain = ddp.speed.tokens_per_s / as(plan, Sharding::kFsdp2).speed.tokens_per_s;
   plan.reasons.push_back(number(
-      "Training state and activations fit on one GPU: %.1f of %.1f GiB with plain data parallelism, at %.2f times "
-      "the speed of the planned setting. FSDP would only add communication.",
+      "Training state and activations fit on one GPU: %.1f of %.1f GiB with plain data parallelism, which runs at %.2f "
+      "times the speed of FSDP. Sharding would only add communication.",
       ddp.memory.needed / kGib, room / kGib, gain));
   return true;
 }
@@ -86,9 +86,15 @@ std::string name_of(const Setting& s, const Machine& m) {
 
 }  // namespace
 
-void set_strategy(Plan& plan, const Open&) {
+void set_strategy(Plan& plan) {
   explain_fsdp(plan);
-  if (plan.machine.world() <= 1) {
+  if (plan.machine.cpu && plan.machine.world() > 1) {
+    plan.strategy = "fsdp";
+    plan.reasons.push_back(
+        number("Our CPU engine shards over its ranks: %.1f GiB a rank, %.1f GiB with one rank. With as many ranks as "
+               "cores each works on its own core.",
+               plan.chosen.memory.needed / kGib, as(plan, Sharding::kDdp).memory.needed / kGib));
+  } else if (plan.machine.world() <= 1) {
     plan.strategy = "single-gpu";
     plan.reasons.push_back("One device: there is nothing to shard over.");
   } else if (experts_are_right(plan)) {
