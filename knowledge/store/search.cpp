@@ -69,28 +69,26 @@ void append_new(std::vector<std::string>& to, const std::vector<std::string>& fr
   }
 }
 
-Result<Query> read_query(Database& database, std::string_view text) {
+// Latin phrases match whole words, CJK phrases anywhere.
+bool says(const std::string& question, const std::string& phrase) {
+  const bool cjk = phrase.size() > 1 && static_cast<unsigned char>(phrase[1]) >= 0x80;
+  return cjk ? contains(question, trim(phrase)) : contains(question, phrase);
+}
+
+Query read_query(const WordLists& lists, std::string_view text) {
   Query query;
   query.phrase = fold_phrase(text);
-  const auto stop = column_set(database, "SELECT word FROM stop_words");
-  if (!stop) return stop.error();
-  const auto words = column_set(database, "SELECT word FROM words");
-  if (!words) return words.error();
-  std::set<std::string> seen(*stop);
+  std::set<std::string> seen(lists.stop_words);
   append_new(query.own, terms(text), seen);
-  for (const auto& word : std::vector<std::string>(query.own)) {
-    const std::string known = corrected(word, *words);
+  for (const auto& word : query.own) {
+    const std::string known = corrected(word, lists.words);
     if (known.empty()) continue;
     append_new(query.brought, {known}, seen);
     query.phrase += known + " ";
   }
-  const auto done = each_row(database, "SELECT phrase, expansion FROM synonyms", [&](const Statement& row) {
-    const std::string phrase = row.text(0);
-    const bool cjk = static_cast<unsigned char>(phrase[1]) >= 0x80;
-    if (contains(query.phrase, cjk ? std::string(trim(phrase)) : phrase))
-      append_new(query.brought, terms(row.text(1)), seen);
-  });
-  if (!done) return done.error();
+  for (const auto& [phrase, expansion] : lists.synonyms) {
+    if (says(query.phrase, phrase)) append_new(query.brought, terms(expansion), seen);
+  }
   return query;
 }
 
@@ -195,14 +193,11 @@ double familiarity(const std::vector<std::string>& own, const std::string& quest
 
 // Sums what the question's phrases say for us and for each other topic. Content decides, not one word: "fsdp" in a
 // question about faster text generation does not make it a training question.
-Result<Scope> decide_scope(Database& database, const Query& query, const std::vector<Ranked>& ranked) {
+Scope decide_scope(const WordLists& lists, const Query& query, const std::vector<Ranked>& ranked) {
   std::map<std::string, double> topics;
-  const auto done = each_row(database, "SELECT topic, phrase, weight FROM cues", [&](const Statement& row) {
-    const std::string phrase = row.text(1);
-    const bool cjk = static_cast<unsigned char>(phrase[1]) >= 0x80;
-    if (contains(query.phrase, cjk ? std::string(trim(phrase)) : phrase)) topics[row.text(0)] += row.real(2);
-  });
-  if (!done) return done.error();
+  for (const auto& cue : lists.cues) {
+    if (says(query.phrase, cue.phrase)) topics[cue.topic] += cue.weight;
+  }
   double familiar = 0;
   for (std::size_t i = 0; i < std::min<std::size_t>(ranked.size(), 5); ++i) {
     const double evidence = kFamiliarQuestion * familiarity(query.own, ranked[i].question);
@@ -226,25 +221,43 @@ Result<Scope> decide_scope(Database& database, const Query& query, const std::ve
 
 }  // namespace
 
-Result<Hits> search_documents(Database& database, std::string_view text, std::size_t limit, std::string_view) {
-  const auto query = read_query(database, text.substr(0, 2000));
-  if (!query) return query.error();
-  const auto ranked = rank(database, *query);
+Result<WordLists> read_word_lists(Database& database) {
+  WordLists lists;
+  auto stop = column_set(database, "SELECT word FROM stop_words");
+  if (!stop) return stop.error();
+  lists.stop_words = std::move(*stop);
+  auto words = column_set(database, "SELECT word FROM words");
+  if (!words) return words.error();
+  lists.words = std::move(*words);
+  auto done = each_row(database, "SELECT phrase, expansion FROM synonyms", [&](const Statement& row) {
+    lists.synonyms.push_back({row.text(0), row.text(1)});
+  });
+  if (!done) return done.error();
+  done = each_row(database, "SELECT topic, phrase, weight FROM cues", [&](const Statement& row) {
+    lists.cues.push_back({row.text(0), row.text(1), row.real(2)});
+  });
+  if (!done) return done.error();
+  return lists;
+}
+
+Result<Hits> search_documents(Database& database, const WordLists& lists, std::string_view text, std::size_t limit,
+                              std::string_view) {
+  const auto query = read_query(lists, text.substr(0, 2000));
+  const auto ranked = rank(database, query);
   if (!ranked) return ranked.error();
-  const auto scope = decide_scope(database, *query, *ranked);
-  if (!scope) return scope.error();
+  const auto scope = decide_scope(lists, query, *ranked);
   Hits hits;
-  hits.applicable = scope->applicable;
-  if (!scope->applicable) {
+  hits.applicable = scope.applicable;
+  if (!scope.applicable) {
     auto statement = database.prepare("SELECT id FROM documents WHERE key = ?1");
     if (!statement) return statement.error();
-    const auto row = statement->bind(1, scope->elsewhere).step();
+    const auto row = statement->bind(1, scope.elsewhere).step();
     if (!row) return row.error();
     if (*row) hits.documents.push_back(statement->integer(0));
   }
   for (const auto& item : *ranked) {
     if (hits.documents.size() >= limit) break;
-    if ((item.scope == "elsewhere") == scope->applicable) continue;
+    if ((item.scope == "elsewhere") == scope.applicable) continue;
     if (std::find(hits.documents.begin(), hits.documents.end(), item.id) == hits.documents.end())
       hits.documents.push_back(item.id);
   }

@@ -113,7 +113,12 @@ Result<SearchAnswer> Store::search(std::string_view query, std::size_t limit, st
   const std::lock_guard lock(mutex_);
   const auto database = ready();
   if (!database) return database.error();
-  const auto hits = search_documents(**database, query, std::clamp<std::size_t>(limit, 1, 50), language);
+  if (lists_ == nullptr) {
+    auto lists = read_word_lists(**database);
+    if (!lists) return lists.error();
+    lists_ = std::make_unique<WordLists>(std::move(*lists));
+  }
+  const auto hits = search_documents(**database, *lists_, query, std::clamp<std::size_t>(limit, 1, 50), language);
   if (!hits) return hits.error();
   SearchAnswer answer;
   answer.applicable = hits->applicable;

@@ -17,6 +17,7 @@
 namespace fx::knowledge {
 
 class Database;
+struct WordLists;
 
 struct SearchAnswer {
   bool applicable = true;   // false: the question is not about sharded training; the first fact says where to go
@@ -48,6 +49,7 @@ class Store {
   Content content_;
   std::mutex mutex_;
   std::unique_ptr<Database> database_;
+  std::unique_ptr<WordLists> lists_;  // read with the first search
   bool on_disk_ = false;
 };
 
