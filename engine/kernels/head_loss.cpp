@@ -1,10 +1,12 @@
 #include "engine/kernels/head_loss.h"
 
 #include <ATen/core/grad_mode.h>
-#include <ATen/ops/empty_like.h>
+#include <ATen/ops/index_select.h>
 #include <ATen/ops/mm.h>
+#include <ATen/ops/nonzero.h>
 #include <ATen/ops/zeros_like.h>
 
+#include <algorithm>
 #include <vector>
 
 #include "engine/kernels/dispatch.h"
@@ -14,7 +16,11 @@
 namespace fx::engine {
 namespace {
 
-constexpr std::int64_t kChunk = 256;  // tokens whose logits exist at once
+// Tokens whose logits exist at once: about 48 MiB of them.
+std::int64_t chunk_of(const at::Tensor& head) {
+  const auto row_bytes = static_cast<std::int64_t>(head.element_size()) * head.size(0);
+  return std::clamp<std::int64_t>((std::int64_t{48} << 20) / row_bytes, 16, 512);
+}
 
 // Losses of a chunk; logits become scale * dloss/dlogits. Fixed blocks of rows, added in order: the same sum for any threads.
 double cross_entropy_rows(at::Tensor& logits, const std::int64_t* labels, float scale, bool with_gradient) {
@@ -46,8 +52,32 @@ void add_grad(const at::Tensor& param, const at::Tensor& grad) {
   }
 }
 
-bool any_valid(const std::int64_t* labels, std::int64_t count) {
-  return std::any_of(labels, labels + count, [](std::int64_t label) { return label >= 0; });
+// Loss and gradients of hidden [T, hidden] under the head, of tokens with a label only: the others cost nothing.
+struct HeadGradients {
+  double loss_sum = 0;
+  at::Tensor hidden, head;  // undefined without labels or when no gradient was asked for
+};
+HeadGradients labelled_rows(const at::Tensor& hidden, const at::Tensor& head, const at::Tensor& labels, float scale,
+                            bool with_gradient) {
+  HeadGradients out;
+  const at::Tensor labelled = at::nonzero(labels.ge(0)).view({-1});
+  const at::Tensor targets = at::index_select(labels, 0, labelled);
+  if (with_gradient) out.hidden = at::zeros_like(hidden);
+  const std::int64_t count = labelled.numel(), chunk = chunk_of(head);
+  for (std::int64_t begin = 0; begin < count; begin += chunk) {
+    const at::Tensor index = labelled.narrow(0, begin, std::min(chunk, count - begin));
+    const at::Tensor rows = at::index_select(hidden, 0, index);
+    at::Tensor logits = at::mm(rows, head.t());
+    out.loss_sum += cross_entropy_rows(logits, targets.const_data_ptr<std::int64_t>() + begin, scale, with_gradient);
+    if (!with_gradient) continue;
+    out.hidden.index_copy_(0, index, at::mm(logits, head));
+    if (out.head.defined()) {
+      out.head.addmm_(logits.t(), rows);
+    } else {
+      out.head = at::mm(logits.t(), rows);
+    }
+  }
+  return out;
 }
 
 }  // namespace
@@ -60,33 +90,15 @@ HeadResult norm_head_loss(const at::Tensor& x, const at::Tensor& norm, double ep
     const at::AutoGradMode mode(with_gradient);
     hidden = rms_norm(input, norm, eps);
   }
-  HeadResult result;
-  at::Tensor dhidden, dhead;
-  const std::int64_t tokens = x.size(0);
+  HeadGradients gradients;
   {
     const at::NoGradGuard guard;
-    const at::Tensor flat = hidden.detach(), weight = head.detach();
-    if (with_gradient) dhidden = at::zeros_like(flat);
-    for (std::int64_t begin = 0; begin < tokens; begin += kChunk) {
-      const std::int64_t count = std::min(kChunk, tokens - begin);
-      const std::int64_t* chunk_labels = labels.const_data_ptr<std::int64_t>() + begin;
-      if (!any_valid(chunk_labels, count)) continue;
-      const at::Tensor rows = flat.narrow(0, begin, count);
-      at::Tensor logits = at::mm(rows, weight.t());
-      result.loss_sum += cross_entropy_rows(logits, chunk_labels, scale, with_gradient);
-      if (!with_gradient) continue;
-      dhidden.narrow(0, begin, count).copy_(at::mm(logits, weight));
-      const at::Tensor part = at::mm(logits.t(), rows);
-      if (dhead.defined()) {
-        dhead.add_(part);
-      } else {
-        dhead = part;
-      }
-    }
+    gradients = labelled_rows(hidden.detach(), head.detach(), labels, scale, with_gradient);
   }
+  HeadResult result{gradients.loss_sum, {}};
   if (!with_gradient) return result;
-  if (dhead.defined()) add_grad(head, dhead);
-  hidden.backward(dhidden);
+  if (gradients.head.defined()) add_grad(head, gradients.head);
+  hidden.backward(gradients.hidden);
   result.grad_input = input.grad();
   return result;
 }
