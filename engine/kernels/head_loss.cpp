@@ -22,7 +22,8 @@ std::int64_t chunk_of(const at::Tensor& head) {
   return std::clamp<std::int64_t>((std::int64_t{48} << 20) / row_bytes, 16, 512);
 }
 
-// Losses of a chunk; logits become scale * dloss/dlogits. Fixed blocks of rows, added in order: the same sum for any threads.
+// Losses of a chunk; logits become scale * dloss/dlogits. Fixed blocks of rows, added in order: the same sum for any
+// threads.
 double cross_entropy_rows(at::Tensor& logits, const std::int64_t* labels, float scale, bool with_gradient) {
   const std::int64_t rows = logits.size(0), classes = logits.size(1), block = 16, blocks = (rows + block - 1) / block;
   std::vector<double> losses(static_cast<std::size_t>(blocks));
