@@ -7,6 +7,7 @@
 #include "tools/explain.h"
 #include "tools/launch_run.h"
 #include "tools/plan_finetune.h"
+#include "tools/review_run.h"
 #include "tools/run_status.h"
 #include "tools/search_knowledge.h"
 #include "tools/stop_run.h"
@@ -22,6 +23,7 @@ std::vector<Tool> make_catalogue() {
       launch_run_tool(),
       run_status_tool(),
       stop_run_tool(),
+      review_run_tool(),
       search_knowledge_tool(),
       explain_tool(),
   };

@@ -5,8 +5,8 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/process.h"
+#include "server/runs/diagnosis_record.h"
 #include "server/runs/programs.h"
-#include "server/runs/run_diagnosis.h"
 #include "server/runs/run_id.h"
 #include "tools/run_folder.h"
 
@@ -80,7 +80,8 @@ Result<StoredRun> SupervisedRuns::reconcile(RunStore& store, StoredRun run) {
           ? "its supervisor never began"
           : "supervisor killed: process " + std::to_string(again->supervisor) + " is gone, and its ranks with it";
   const auto ranks = static_cast<int>(tools::read_ranks(again->record.folder).size());
-  const auto done = store.finish(run.record.id, RunState::kFailed, reason, diagnose_run(again->record.folder, ranks));
+  const auto done =
+      store.finish(run.record.id, RunState::kFailed, reason, record_diagnosis(again->record.folder, ranks));
   if (!done) return done.error();
   return store.get(run.record.id);
 }

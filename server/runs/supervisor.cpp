@@ -10,10 +10,10 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/process.h"
+#include "server/runs/diagnosis_record.h"
 #include "server/runs/outcome.h"
 #include "server/runs/preparation.h"
 #include "server/runs/programs.h"
-#include "server/runs/run_diagnosis.h"
 #include "server/runs/run_store.h"
 #include "spec/run_spec.h"
 
@@ -118,7 +118,7 @@ class Supervisor {
   bool record(const Outcome& outcome) {
     log_.line("the run " + std::string(outcome.state == RunState::kFailed ? "has " : "is ") +
               std::string(to_string(outcome.state)) + (outcome.reason.empty() ? "" : ": " + outcome.reason));
-    const std::string diagnosis = outcome.state == RunState::kFailed ? diagnose_run(folder_, ranks_) : "";
+    const std::string diagnosis = outcome.state == RunState::kFailed ? record_diagnosis(folder_, ranks_) : "";
     const std::int64_t until = monotonic_millis() + kRecordMillis;
     while (true) {
       const auto done = store_.finish(id_, outcome.state, outcome.reason, diagnosis);
