@@ -54,8 +54,10 @@ int late_rank(std::string_view low) {
 
 // A worker that introduces itself: "Initializing rank 0/3", "rank 1 CUDA_VISIBLE_DEVICES=...", "global_rank: 2".
 int introduced_rank(std::string_view low_body) {
-  for (const std::string_view key : {"initializing rank", "global_rank:", "global_rank=", "global rank:", "global rank"}) {
-    if (const auto rank = integer_after(low_body, key); rank && *rank >= 0 && *rank < 1000000) return static_cast<int>(*rank);
+  for (const std::string_view key :
+       {"initializing rank", "global_rank:", "global_rank=", "global rank:", "global rank"}) {
+    if (const auto rank = integer_after(low_body, key); rank && *rank >= 0 && *rank < 1000000)
+      return static_cast<int>(*rank);
   }
   const std::string_view text = trim(low_body);
   if (text.substr(0, 5) != "rank " && text.substr(0, 5) != "rank=" && text.substr(0, 5) != "rank:") return -1;
@@ -68,6 +70,11 @@ int introduced_rank(std::string_view low_body) {
 LogReader::LogReader(const MarkTable& table, LogLimits limits) : table_(table), limits_(limits) {
   book_.table = &table;
   book_.hits.resize(table.size());
+  hit_limits_.assign(table.size(), limits.hits_per_mark);
+  for (const std::string_view event :
+       {"timeout", "status", "dump_signal", "fingerprint", "recorder", "summary", "exit"}) {
+    hit_limits_[table.index("core", event)] = limits.hits_per_event;
+  }
 }
 
 void LogReader::begin(std::string name) {
@@ -143,7 +150,7 @@ void LogReader::take_segment(std::string_view segment) {
   found_.clear();
   table_.find(segment, {}, found_);
   const bool marked = std::any_of(found_.begin(), found_.end(), [&](std::uint32_t mark) {
-    return book_.hits[mark].lines.size() < limits_.hits_per_mark;
+    return book_.hits[mark].lines.size() < hit_limits_[mark];
   });
   const bool kept = wanted(segment, marked);
   if (kept) keep(segment);

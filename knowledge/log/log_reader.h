@@ -16,8 +16,9 @@ struct LogLimits {
   std::size_t whole_lines = 3000;  // so many lines of a log are kept whatever they say
   std::size_t kept_lines = 40000;  // in all
   std::size_t kept_bytes = std::size_t{12} << 20;
-  std::size_t line_bytes = 4096;  // longer lines are cut
-  std::size_t hits_per_mark = 6000;
+  std::size_t line_bytes = 4096;       // longer lines are cut
+  std::size_t hits_per_mark = 500;     // chatty marks (losses, steps) must not use up the room
+  std::size_t hits_per_event = 12000;  // what each of thousands of ranks says once: timeouts, status, exits
 };
 
 class LogReader {
@@ -41,6 +42,7 @@ class LogReader {
   LogBook book_;
   std::string pending_;  // an unfinished line
   std::string cleaned_;
+  std::vector<std::size_t> hit_limits_;  // one a mark
   int number_ = 0;
   int log_rank_ = -1;
   int follow_ = 0;  // so many more lines are kept because of the one before
