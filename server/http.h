@@ -49,7 +49,7 @@ struct HttpOptions {
   int port = 8765;  // 0: any free one
   std::size_t max_body = std::size_t{4} << 20;
   int read_timeout_s = 10, write_timeout_s = 10;
-  std::size_t threads = 4, max_threads = 32, max_queued = 256;
+  std::size_t threads = 4, max_threads = 64, max_queued = 256;
 };
 
 // A listening socket. Bound in listen(), serves while run() runs.

@@ -33,7 +33,8 @@ int report_json(const Error& error) {
 }
 
 int report(const Error& error) {
-  print_line(stderr, "error: " + to_line(error));
+  if (error.details.empty()) print_line(stderr, "error: " + to_line(error));
+  for (const auto& detail : error.details) print_line(stderr, "error: " + to_line(detail));
   return info(error.code).exit_code;
 }
 

@@ -8,7 +8,8 @@
 
 namespace fx::server {
 
-// Both print an error on standard error and return its exit code: one JSON line for scripts, one sentence for people.
+// Both print an error on standard error and return its exit code: one JSON line for scripts, one sentence a mistake
+// for people.
 int report_json(const Error& error);
 int report(const Error& error);
 

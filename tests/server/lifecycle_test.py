@@ -1,6 +1,7 @@
 """Starting, stopping, being killed; and the command line's exit codes."""
 import json
 import os
+import pathlib
 import signal
 import socket
 import tempfile
@@ -8,6 +9,8 @@ import threading
 import unittest
 
 from support import JSON, Serve, run
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 
 class Lifecycle(unittest.TestCase):
@@ -89,6 +92,19 @@ class CommandLine(unittest.TestCase):
         for tool in mcp:
             body = openapi["paths"]["/v1/tools/" + tool["name"]]["post"]["requestBody"]
             self.assertEqual(body["content"]["application/json"]["schema"], tool["inputSchema"])
+
+    def test_validate_is_a_linter(self):
+        with tempfile.TemporaryDirectory() as folder:
+            config = pathlib.Path(folder) / "wrong.yaml"
+            config.write_text("distributed_type: FSDP\nfsdp_config:\n  fsdp_version: 1\n  fsdp_sharding_strategy: FULL\nnum_processes: 8\n")
+            text = run("validate", config)
+            self.assertEqual(text.returncode, 1, text.stderr)
+            self.assertRegex(text.stdout, r"(?m)^.*wrong\.yaml:4:\d+: error: .+ \[[a-z0-9-]+\]$")
+            sarif = json.loads(run("validate", "--format", "sarif", config).stdout)
+        self.assertEqual(sarif["version"], "2.1.0")
+        self.assertEqual({r["ruleId"] for r in sarif["runs"][0]["results"]}, {r["id"] for r in sarif["runs"][0]["tool"]["driver"]["rules"]})
+        self.assertEqual(run("validate", ROOT / "scripts/demo/accelerate_corrected.yaml").returncode, 0)
+        self.assertEqual(run("validate", "/nonexistent.yaml").returncode, 2)
 
     def test_diagnose_reads_log_files(self):
         with tempfile.TemporaryDirectory() as folder:
