@@ -4,6 +4,7 @@
 
 #include "base/secret.h"
 #include "base/text.h"
+#include "knowledge/formats/effective.h"
 #include "knowledge/rules/validate.h"
 #include "spec/fields.h"
 
@@ -13,6 +14,7 @@ namespace {
 struct ContextArguments {
   long long gpus = 0, nodes = 0;
   double gpu_memory_gib = 0;
+  std::string gpu;
   RawJson model, versions;
 };
 struct Arguments {
@@ -29,6 +31,7 @@ const Fields<ContextArguments>& context_fields() {
           .min(0)
           .add("gpu_memory_gib", &ContextArguments::gpu_memory_gib, "memory of one GPU in GiB")
           .min(0)
+          .add("gpu", &ContextArguments::gpu, "name of the GPU, such as H100-80GB")
           .add("model", &ContextArguments::model, "fields of the model's Hugging Face config.json")
           .open()
           .add("versions", &ContextArguments::versions,
@@ -61,11 +64,43 @@ knowledge::Context to_context(const ContextArguments& in) {
   if (in.gpus > 0) out.gpus = in.gpus;
   if (in.nodes > 0) out.nodes = in.nodes;
   if (in.gpu_memory_gib > 0) out.gpu_memory_gib = in.gpu_memory_gib;
+  out.gpu = in.gpu;
   if (!in.model.text.empty()) out.model = knowledge::read_json(in.model.text).root;
   if (!in.versions.text.empty()) {
     for (const auto& version : knowledge::read_json(in.versions.text).root.children)
       out.versions[version.name] = version.text;
   }
+  return out;
+}
+
+template <class T>
+void put(Json& out, const char* key, const std::optional<T>& value) {
+  if (value) out[key] = *value;
+}
+void put(Json& out, const char* key, const std::string& value) {
+  if (!value.empty()) out[key] = quote_input(mask_secrets(value), 200);
+}
+
+Json to_json(const knowledge::Effective& run) {
+  Json out = Json::object();
+  put(out, "world_size", run.world_size);
+  put(out, "nodes", run.nodes);
+  put(out, "processes_per_node", run.processes_per_node);
+  put(out, "strategy", run.strategy);
+  put(out, "reshard_after_forward", run.reshard_after_forward);
+  if (!run.mesh.empty()) {
+    out["mesh"] = Json::object();
+    for (const auto& [axis, size] : run.mesh) out["mesh"][axis] = size;
+  }
+  put(out, "precision", run.precision);
+  put(out, "cpu_offload", run.cpu_offload);
+  put(out, "activation_checkpointing", run.activation_checkpointing);
+  put(out, "state_dict", run.state_dict);
+  put(out, "wrap", run.wrap);
+  put(out, "micro_batch", run.micro_batch);
+  put(out, "grad_accum", run.grad_accum);
+  put(out, "global_batch", run.global_batch);
+  put(out, "seq_len", run.seq_len);
   return out;
 }
 
@@ -78,7 +113,8 @@ Result<Json> handle(const Json& json, ToolContext&) {
   out["applicable"] = input.applicable;
   out["format"] = input.applicable ? std::string(knowledge::to_string(input.format)) : "not-applicable";
   out["findings"] = Json::array();
-  for (const Finding& finding : knowledge::validate(input)) out["findings"].push_back(to_json(finding));
+  for (const Finding& finding : knowledge::validate(input)) out["findings"].push_back(fx::to_json(finding));
+  if (input.applicable) out["effective"] = to_json(knowledge::effective_run(input));
   if (!input.applicable) {
     out["reason"] = "Not a training or launch configuration that this tool covers.";
     out["seems"] = input.seems;

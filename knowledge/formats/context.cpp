@@ -70,6 +70,14 @@ std::optional<bool> Context::from_day(std::string_view package, std::string_view
   return contains(found->second, "main") ? std::optional<bool>(true) : release_answer;
 }
 
+bool Context::below_sm90() const {
+  for (const char* name : {"A100", "A800", "V100", "A10", "A40", "A6000", "L4", "T4", "P100", "RTX-30", "RTX-40",
+                           "RTX 30", "RTX 40", "3090", "4090"}) {
+    if (contains_ignoring_case(gpu, name)) return true;
+  }
+  return gpu.empty() && gpu_memory_gib && *gpu_memory_gib <= 48;  // no data-centre GPU from Hopper on is that small
+}
+
 bool Context::known_at_least(std::string_view package, std::string_view version) const {
   return at_least(package, version).value_or(false);
 }

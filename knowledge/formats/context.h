@@ -14,6 +14,7 @@ struct Context {
   std::optional<long long> gpus;  // per node
   std::optional<long long> nodes;
   std::optional<double> gpu_memory_gib;
+  std::string gpu;                              // "A100-80GB"; may be empty
   Node model;                                   // fields of the HF config.json; empty when not given
   std::map<std::string, std::string> versions;  // "torch" -> "2.8.0"; "main 2026-05-01" is a checkout of that day
 
@@ -24,6 +25,7 @@ struct Context {
   // The same against a day "2026-02-23"; a release number answers with release_answer.
   std::optional<bool> from_day(std::string_view package, std::string_view day,
                                std::optional<bool> release_answer) const;
+  bool below_sm90() const;  // the GPU is known and older than Hopper
   bool known_at_least(std::string_view package, std::string_view version) const;  // known and true
   bool known_below(std::string_view package, std::string_view version) const;     // known and false
 };

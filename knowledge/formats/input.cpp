@@ -4,6 +4,7 @@
 
 #include "base/text.h"
 #include "knowledge/formats/recognise.h"
+#include "knowledge/formats/torchtitan/torchtitan.h"
 
 namespace fx::knowledge {
 namespace {
@@ -98,6 +99,7 @@ Input read_input(std::string_view text, std::string_view filename, Context conte
     input.applicable = true;
     input.format = kTorchtitanPython;
     input.formats = kTorchtitanPython;
+    input.document = read_keyword_arguments(input.text);
   }
   if (!input.applicable) recognise_other(input, names);
   return input;

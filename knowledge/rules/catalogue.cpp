@@ -18,7 +18,10 @@ const std::vector<Rule>& all_rules() {
         relax_rules,           any_quantization_rules,
         trainer_option_rules,  trainer_config_rules,
         axolotl_config_rules,  axolotl_run_rules,
-        deepspeed_rules,
+        deepspeed_rules,       torchtitan_field_rules,
+        torchtitan_mesh_rules, torchtune_rules,
+        llamafactory_rules,    verl_override_rules,
+        verl_batch_rules,
     };
     std::vector<Rule> all;
     for (const List list : lists) {

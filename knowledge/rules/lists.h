@@ -29,5 +29,11 @@ Rules trainer_config_rules();
 Rules axolotl_config_rules();
 Rules axolotl_run_rules();
 Rules deepspeed_rules();
+Rules torchtitan_field_rules();
+Rules torchtitan_mesh_rules();
+Rules torchtune_rules();
+Rules llamafactory_rules();
+Rules verl_override_rules();
+Rules verl_batch_rules();
 
 }  // namespace fx::knowledge

@@ -36,6 +36,7 @@ Context context_of(const Example& example) {
   EXPECT_FALSE(json.error) << found->second;
   context.gpus = integer_of(json.root.find("gpus"));
   context.nodes = integer_of(json.root.find("nodes"));
+  context.gpu = text_of(json.root.find("gpu"));
   if (const Node* model = json.root.find("model")) context.model = *model;
   if (const Node* versions = json.root.find("versions")) {
     for (const Node& version : versions->children) context.versions[version.name] = version.text;

@@ -1,0 +1,47 @@
+// torchtitan settings from its TOML, its command line or a Python config: one way to ask for section and key.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "knowledge/formats/input.h"
+
+namespace fx::knowledge {
+
+class TitanView {
+ public:
+  explicit TitanView(const Input& input);
+
+  const Node* get(const std::string& section, const std::string& key) const;
+  const Node* parallel(const std::string& key) const { return get("parallelism", key); }
+  const Node* degree(const std::string& axis) const { return parallel(axis + "_degree"); }
+  long long size(const std::string& axis) const;  // "tensor_parallel" -> its degree, the default when absent
+  std::optional<long long> world() const { return world_; }
+  // data_parallel_shard with -1 filled in; nullopt when the world is unknown or does not divide.
+  std::optional<long long> shard() const;
+  bool model_compiled() const;  // compile.enable with "model" among the components
+  const Launch* launch() const { return launch_; }
+
+ private:
+  const Input& input_;
+  const Launch* launch_ = nullptr;
+  std::optional<long long> world_;
+};
+
+struct TitanSection {
+  std::string_view name;
+  bool complete;  // false: other keys may exist that we do not list
+  std::vector<std::string> keys;
+};
+const std::vector<TitanSection>& titan_sections();
+struct TitanMoved {
+  std::string_view from, to;
+};
+const std::vector<TitanMoved>& titan_moved();
+
+// Keyword arguments of the calls in a Python text: call name -> keyword -> value.
+Document read_keyword_arguments(std::string_view text);
+
+}  // namespace fx::knowledge
