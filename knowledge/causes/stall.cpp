@@ -10,6 +10,69 @@ bool is_error_line(std::string_view low) {
   return matches_any("watchdog|processgroup|error:|exception|traceback|file \"|warning", low);
 }
 
+// Conditions on the rank around something that talks.
+void find_guards(const Scene& scene, Stall& out) {
+  const auto& book = scene.book;
+  for (const int line : book.find("core", "guard").lines) {
+    const auto& low = book.at(line).low;
+    const int next = book.below(line);
+    const char* kAction =
+        "save|state_dict|gather|barrier|push_to_hub|reduce|broadcast|eval|summon|full_tensor|checkpoint|sync|generate|"
+        "log_metrics";
+    if (matches_any(kAction, low)) {
+      out.guards.push_back(line);
+    } else if (next >= 0 && matches_any(kAction, book.at(next).low) && book.at(next).rank == book.at(line).rank) {
+      out.guards.insert(out.guards.end(), {line, next});
+    }
+  }
+}
+
+// The last round of announcements: those after the last step that all ranks share.
+void find_saves(const Scene& scene, Stall& out) {
+  const auto& book = scene.book;
+  for (const int line : book.find("core", "save").lines) {
+    const auto& low = book.at(line).low;
+    if (line > out.first && book.at(line).log == book.at(out.first).log) continue;
+    if (is_error_line(low) ||
+        matches_any("not saving|skip*sav|no improvement|loading|resum|from checkpoint|$ |load_|restor|activation", low))
+      continue;
+    if (std::find(out.guards.begin(), out.guards.end(), line) != out.guards.end()) continue;
+    out.saves.push_back(line);
+  }
+  if (out.saves.empty()) return;
+  const int last_save = out.saves.back();
+  int last_step = -1;
+  for (const auto& step : scene.steps) {
+    if (step.line < last_save && book.at(step.line).rank <= 0 && !matches_any("sav", book.at(step.line).low))
+      last_step = step.line;
+  }
+  out.saves.erase(std::remove_if(out.saves.begin(), out.saves.end(), [&](int line) { return line < last_step; }),
+                  out.saves.end());
+  out.savers = book.ranks_of(out.saves);
+}
+
+// Other ranks that went on meanwhile.
+void find_moves(const Scene& scene, Stall& out) {
+  const auto& book = scene.book;
+  for (const auto* name : {"move", "step"}) {
+    for (const int line : book.find("core", name).lines) {
+      const auto& low = book.at(line).low;
+      const int rank = book.at(line).rank;
+      if (line < out.saves.front() - 1 || line > out.first || rank < 0 || is_error_line(low) ||
+          out.savers.count(rank) > 0)
+        continue;
+      out.moves.push_back(line);
+      out.movers.insert(rank);
+    }
+  }
+  for (const int line : book.find("core", "move").lines) {
+    const int rank = book.at(line).rank;
+    const bool said_no = matches_any("not saving|skip*sav|no improvement|leaving|complete|exiting", book.at(line).low);
+    if (rank >= 0 && said_no && line > out.saves.front() - 8 && line < out.first && out.movers.insert(rank).second)
+      out.moves.push_back(line);
+  }
+}
+
 }  // namespace
 
 const std::vector<Mark>& stall_marks() {
@@ -28,7 +91,8 @@ const std::vector<Mark>& stall_marks() {
        "epoch|continue|next step|exiting|finished training"
        "|enter*step|step *begin|begin step|evaluat|train done|training finished"},
       {"guard",
-       "if*is_main_process|if*is_world_process_zero|if*is_global_zero|if*rank ==|if*rank==|if*rank() ==|if*rank()==|rank_zero_only"
+       "if*is_main_process|if*is_world_process_zero|if*is_global_zero|if*rank ==|if*rank==|if*rank() "
+       "==|if*rank()==|rank_zero_only"
        "|if*is_rank_0|if not*rank|if*should_save|if*is_local_main|if*rank0|if*is_master|if*get_rank()|only*rank 0*calls"
        "|called only on rank|if*is_last|main_process_only|if*is_main|on_main_process|if*rank in|if*rank <"},
   };
@@ -37,60 +101,14 @@ const std::vector<Mark>& stall_marks() {
 
 Stall find_stall(const Scene& scene) {
   Stall out;
-  const auto& book = scene.book;
-  out.signs = book.find("core", "stall").lines;
+  out.signs = scene.book.find("core", "stall").lines;
   out.any = !out.signs.empty();
   if (!out.any) return out;
   out.first = out.signs.front();
-  for (const int line : book.find("core", "guard").lines) {
-    const auto& low = book.at(line).low;
-    const int next = book.below(line);
-    const char* kAction =
-        "save|state_dict|gather|barrier|push_to_hub|reduce|broadcast|eval|summon|full_tensor|checkpoint|sync|generate|"
-        "log_metrics";
-    if (matches_any(kAction, low)) {
-      out.guards.push_back(line);
-    } else if (next >= 0 && matches_any(kAction, book.at(next).low) && book.at(next).rank == book.at(line).rank) {
-      out.guards.insert(out.guards.end(), {line, next});
-    }
-  }
-  for (const int line : book.find("core", "save").lines) {
-    const auto& low = book.at(line).low;
-    if (line > out.first && book.at(line).log == book.at(out.first).log) continue;
-    if (is_error_line(low) ||
-        matches_any("not saving|skip*sav|no improvement|loading|resum|from checkpoint|$ |load_|restor|activation", low))
-      continue;
-    if (std::find(out.guards.begin(), out.guards.end(), line) != out.guards.end()) continue;
-    out.saves.push_back(line);
-  }
+  find_guards(scene, out);
+  find_saves(scene, out);
   if (out.saves.empty()) return out;
-  // Only the last round of announcements counts: those after the last step that all ranks share.
-  const int last_save = out.saves.back();
-  int last_step = -1;
-  for (const auto& step : scene.steps) {
-    if (step.line < last_save && book.at(step.line).rank <= 0 && !matches_any("sav", book.at(step.line).low))
-      last_step = step.line;
-  }
-  out.saves.erase(std::remove_if(out.saves.begin(), out.saves.end(), [&](int line) { return line < last_step; }),
-                  out.saves.end());
-  out.savers = book.ranks_of(out.saves);
-  for (const auto* name : {"move", "step"}) {
-    for (const int line : book.find("core", name).lines) {
-      const auto& low = book.at(line).low;
-      const int rank = book.at(line).rank;
-      if (line < out.saves.front() - 1 || line > out.first || rank < 0 || is_error_line(low) ||
-          out.savers.count(rank) > 0)
-        continue;
-      out.moves.push_back(line);
-      out.movers.insert(rank);
-    }
-  }
-  for (const int line : book.find("core", "move").lines) {
-    const int rank = book.at(line).rank;
-    const bool said_no = matches_any("not saving|skip*sav|no improvement|leaving|complete|exiting", book.at(line).low);
-    if (rank >= 0 && said_no && line > out.saves.front() - 8 && line < out.first && out.movers.insert(rank).second)
-      out.moves.push_back(line);
-  }
+  find_moves(scene, out);
   out.saved_last = std::none_of(scene.steps.begin(), scene.steps.end(), [&](const StepEvent& step) {
     return step.line > out.saves.back() && step.line < out.first;
   });

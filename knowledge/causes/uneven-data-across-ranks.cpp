@@ -8,6 +8,17 @@
 namespace fx::knowledge {
 namespace {
 
+// True when the ranks' own progress lines end at different steps.
+bool reached_apart(const Scene& s) {
+  std::map<int, long long> last;
+  for (const auto& step : s.steps) {
+    if (step.rank >= 0 && step.step >= 0) last[step.rank] = std::max(last[step.rank], step.step);
+  }
+  std::set<long long> reached;
+  for (const auto& [rank, step] : last) reached.insert(step);
+  return reached.size() > 1;
+}
+
 Claim evaluate(const Scene& s, const MarkView& m) {
   const Stall stall = find_stall(s);
   Claim out;
@@ -21,18 +32,12 @@ Claim evaluate(const Scene& s, const MarkView& m) {
   const auto counts = differing_counts(s.book, data);
   const auto speaking = s.book.ranks_of(data);
   const bool odd_rank = !s.desync.behind.empty() || s.desync.absent.size() == 1;
-  // How far each rank came by its own progress lines.
-  std::map<int, long long> last;
-  for (const auto& step : s.steps) {
-    if (step.rank >= 0 && step.step >= 0) last[step.rank] = std::max(last[step.rank], step.step);
-  }
-  std::set<long long> reached;
-  for (const auto& [rank, step] : last) reached.insert(step);
+  const bool apart = reached_apart(s);
   if (!counts.empty()) {
     out.score = 0.9;
   } else if (!data.empty() && odd_rank && !speaking.empty()) {
     out.score = 0.88;
-  } else if (!data.empty() && (speaking.size() == 1 || reached.size() > 1)) {
+  } else if (!data.empty() && (speaking.size() == 1 || apart)) {
     out.score = 0.8;
   } else if (!data.empty() && s.book.mentions("stopiteration|drop_last|uneven|exhausted")) {
     out.score = 0.7;
