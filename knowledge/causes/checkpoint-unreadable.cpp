@@ -67,7 +67,7 @@ CauseRule checkpoint_unreadable() {
             "|checkpoint*not found|is not a valid checkpoint|missing shard|filenotfounderror*model-"
             "|filenotfounderror*step|metadata*missing|no such file or directory*optim"
             "|cannot find*checkpoint|checkpoint is incomplete"},
-           {"listing", "of-0000|.distcp|.metadata|ls -l|135_|head -1|git-lfs"},
+           {"listing", "of-0000|.distcp|.metadata|ls -l|head -1|git-lfs"},
            {"hub", "huggingface.co|https:|couldn't connect|max retries"},
            {"rename", "->|rename|rmtree|tmp-checkpoint|staging"}},
           evaluate};

@@ -42,7 +42,7 @@ CauseRule conditional_forward_desync() {
             "is running collective: collectivefingerprint|detected mismatch between collectives"
             "|collectives differ in the following|mismatched collectives|mismatch between collectives"},
            {"without",
-            "no image|text-only|text only|without image|has no image|multimodal_train_inputs=none"
+            "no image|text-only|text only|without image|has no image|multimodal*=none"
             "|pixel_values=none|no pixel_values|no audio|no video|no tokens|zero tokens|0 tokens"
             "|expert*received 0|skipping*projection|skipping*tower|skip*vision|skipping vision"
             "|not routed|no expert|dummy|branch*not taken|tokens=0|images=0|num_images: 0"

@@ -26,7 +26,7 @@ Claim evaluate(const Scene& s, const MarkView& m) {
 CauseRule host_ram_oom_model_load() {
   return {"host-ram-oom-model-load",
           {{"copies",
-            "tie_word_embeddings|every rank*from_pretrained|from_pretrained on cpu|low_cpu_mem_usage"
+            "tie_word_embeddings|every rank*from_pretrained|from_pretrained*cpu|low_cpu_mem_usage"
             "|cpu_ram_efficient_loading|sync_module_states|loading checkpoint shards"},
            {"cancelled", "cancelled at|due to time limit|preempt|requeue"}},
           evaluate};

@@ -31,7 +31,7 @@ CauseRule meta_tensor_not_materialized() {
             "|device='meta'|expected*meta|are on meta|parameters*meta device|tensor on device meta"},
            {"mode",
             "cpu_ram_efficient_loading|sync_module_states|init_empty_weights|low_cpu_mem|on meta"
-            "|local shard shapes|to_empty|loading weights on meta"}},
+            "|local shard|to_empty|loading weights on meta"}},
           evaluate};
 }
 

@@ -41,7 +41,7 @@ Claim evaluate(const Scene& s, const MarkView& m) {
 CauseRule slow_checkpoint_timeout() {
   return {"slow-checkpoint-timeout",
           {{"slow",
-            "took*sec|shard*of|plans received|waiting for*plans|d state|writing|write bandwidth|mb/s"
+            "took*sec|shard*of|plans|waiting for*plans|d state|writing|write bandwidth|mb/s"
             "|mount|saved to|of size|model-000|serialization.py|in save|getting*state dict|zipfile"
             "|still writing|bytes written|upload|elapsed|flush"},
            {"async", "async_save|async save|asynccheckpoint|ckpt-thread|checkpoint thread|async_checkpoint"}},

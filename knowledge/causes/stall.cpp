@@ -87,7 +87,7 @@ const std::vector<Mark>& stall_marks() {
        "saving|saved|save_|state dict|state_dict|checkpoint|push_to_hub|pushing to "
        "hub|gathering*state|gather*param|consolidat|dist_cp.save|dcp.save|export"},
       {"move",
-       "not saving|skip*sav|no improvement|forward|training complete|leaving main|start epoch|starting "
+       "not saving|skip*sav|no improvement|forward|training complete|leaving|start epoch|starting "
        "epoch|continue|next step|exiting|finished training"
        "|enter*step|step *begin|begin step|evaluat|train done|training finished"},
       {"guard",

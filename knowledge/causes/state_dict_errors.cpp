@@ -68,7 +68,7 @@ const std::vector<Mark>& state_dict_marks() {
        "size mismatch for|copying a param with shape|shapes are not "
        "compatible*checkpoint|shape*checkpoint*shape*model|size mismatch between saved"},
       {"names",
-       "missing key|unexpected key|missing_keys|unexpected_keys|first missing|first unexpected|missing keys|unexpected "
+       "missing key|unexpected key|missing_keys|unexpected_keys|missing:|unexpected:|missing keys|unexpected "
        "keys|were not used when initializing|keyerror: '"},
   };
   return marks;
