@@ -1,5 +1,6 @@
 // fsdp-engine: one process is one rank.
 #include <ATen/Parallel.h>
+#include <malloc.h>
 #include <signal.h>
 #include <sys/prctl.h>
 
@@ -124,6 +125,8 @@ int run(const std::vector<std::string>& arguments) {
 }  // namespace fx::engine
 
 int main(int argc, char** argv) {
+  // Large buffers go back to the system when freed. Left alone, glibc raises the threshold by itself and memory creeps up.
+  mallopt(M_MMAP_THRESHOLD, 32 << 20);
   struct sigaction action {};
   action.sa_handler = [](int) { fx::engine::stop_requested = true; };
   sigaction(SIGTERM, &action, nullptr);

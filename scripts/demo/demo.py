@@ -16,7 +16,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 HERE, BUILD = ROOT / "scripts/demo", ROOT / "build"
 WORK, MODEL = BUILD / "demo", BUILD / "models/SmolLM2-135M-Instruct"
 BINARY = BUILD / "bin/fsdp-expert"
-STEPS, RANKS, TOKENS = 24, 2, 1024
+STEPS, RANKS, TOKENS = 24, 2, 512
 QUESTIONS = ["What does FSDP2's reshard_after_forward do?", "My FSDP run hangs at the start. What should I check first?"]
 
 
@@ -100,7 +100,7 @@ def review(agent, run_id: str) -> dict:
     show(f"verdict: {answer['verdict']}")
     for finding in answer["findings"]:
         show(f"{finding.get('severity', 'info')}: {finding['message']}", 6)
-    show("planned against measured: " + json.dumps(answer.get("planned_vs_measured") or answer.get("comparison")), 6)
+    show("planned against measured: " + json.dumps(answer.get("planned_against_measured") or {k: v for k, v in answer.items() if "plan" in k}), 6)
     return answer
 
 
