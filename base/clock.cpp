@@ -14,8 +14,12 @@ std::int64_t millis() {
 
 }  // namespace
 
-std::int64_t unix_millis() { return millis<std::chrono::system_clock>(); }
-std::int64_t monotonic_millis() { return millis<std::chrono::steady_clock>(); }
+std::int64_t unix_millis() {
+  return millis<std::chrono::system_clock>();
+}
+std::int64_t monotonic_millis() {
+  return millis<std::chrono::steady_clock>();
+}
 
 std::string iso_time(std::int64_t unix_millis) {
   const std::time_t seconds = static_cast<std::time_t>(unix_millis / 1000);

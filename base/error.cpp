@@ -39,7 +39,9 @@ Error unavailable(std::string message, std::string hint) {
 Error unsupported(std::string field, std::string message, std::string hint) {
   return {ErrorCode::kUnsupported, std::move(message), std::move(hint), std::move(field), {}};
 }
-Error internal_error(std::string message) { return {ErrorCode::kInternal, std::move(message), {}, {}, {}}; }
+Error internal_error(std::string message) {
+  return {ErrorCode::kInternal, std::move(message), {}, {}, {}};
+}
 
 Error combine(std::vector<Error> errors) {
   if (errors.empty()) throw std::logic_error("combine() of no errors");

@@ -47,8 +47,11 @@ Result<std::string> read_all(int fd, const std::filesystem::path& path, std::siz
     if (got == 0) break;
     used += static_cast<std::size_t>(got);
     if (used > max_bytes) {
-      return Error{ErrorCode::kTooLarge, "larger than " + std::to_string(max_bytes >> 20) + " MiB", "send a part of it",
-                   path.string(), {}};
+      return Error{ErrorCode::kTooLarge,
+                   "larger than " + std::to_string(max_bytes >> 20) + " MiB",
+                   "send a part of it",
+                   path.string(),
+                   {}};
     }
   }
   text.resize(used);
@@ -73,7 +76,9 @@ Result<std::string> read_file(const std::filesystem::path& path, std::size_t max
   return read_all(fd.get(), path, max_bytes);
 }
 
-Result<std::string> read_stdin(std::size_t max_bytes) { return read_all(0, "standard input", max_bytes); }
+Result<std::string> read_stdin(std::size_t max_bytes) {
+  return read_all(0, "standard input", max_bytes);
+}
 
 Result<void> write_file_atomic(const std::filesystem::path& path, std::string_view text) {
   const std::filesystem::path temporary = path.string() + ".tmp" + std::to_string(::getpid());

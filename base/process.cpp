@@ -97,7 +97,8 @@ Result<pid_t> start_process(const ProcessSpec& spec) {
   if (spec.command.empty()) return internal_error("start_process without a command");
   Prepared prepared = prepare(spec);
   int pipe_ends[2];
-  if (::pipe2(pipe_ends, O_CLOEXEC) != 0) return unavailable(std::string("cannot make a pipe: ") + std::strerror(errno));
+  if (::pipe2(pipe_ends, O_CLOEXEC) != 0)
+    return unavailable(std::string("cannot make a pipe: ") + std::strerror(errno));
   const pid_t parent = ::getpid();
   const pid_t pid = ::fork();
   if (pid == 0) {
@@ -140,7 +141,9 @@ void signal_group(pid_t leader, int signal) {
   if (leader > 1) ::kill(-leader, signal);
 }
 
-bool process_alive(pid_t pid) { return pid > 0 && (::kill(pid, 0) == 0 || errno == EPERM); }
+bool process_alive(pid_t pid) {
+  return pid > 0 && (::kill(pid, 0) == 0 || errno == EPERM);
+}
 
 std::string process_birth(pid_t pid) {
   std::ifstream stat("/proc/" + std::to_string(pid) + "/stat");
@@ -161,7 +164,8 @@ std::string process_birth(pid_t pid) {
 Result<pid_t> start_detached(const ProcessSpec& spec) {
   // The middle process starts the real one, reports its pid and ends, so that init adopts it.
   int pipe_ends[2];
-  if (::pipe2(pipe_ends, O_CLOEXEC) != 0) return unavailable(std::string("cannot make a pipe: ") + std::strerror(errno));
+  if (::pipe2(pipe_ends, O_CLOEXEC) != 0)
+    return unavailable(std::string("cannot make a pipe: ") + std::strerror(errno));
   const pid_t middle = ::fork();
   if (middle == 0) {
     ::setsid();

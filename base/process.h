@@ -14,12 +14,12 @@
 namespace fx {
 
 struct ProcessSpec {
-  std::vector<std::string> command;          // absolute path or a name found in PATH, then its arguments
+  std::vector<std::string> command;                      // absolute path or a name found in PATH, then its arguments
   std::map<std::string, std::string> extra_environment;  // added to ours
-  std::filesystem::path folder;              // working folder; empty: ours
-  std::filesystem::path output;              // standard output and error go here (appended); empty: inherited
-  bool own_group = true;                     // its own process group, so that kill_group reaches its children
-  bool dies_with_parent = false;             // gets SIGKILL when the thread that started it ends (Linux)
+  std::filesystem::path folder;                          // working folder; empty: ours
+  std::filesystem::path output;   // standard output and error go here (appended); empty: inherited
+  bool own_group = true;          // its own process group, so that kill_group reaches its children
+  bool dies_with_parent = false;  // gets SIGKILL when the thread that started it ends (Linux)
 };
 
 // How a process ended: exactly one of the two is set.
@@ -37,7 +37,8 @@ std::optional<ExitStatus> poll_process(pid_t pid);
 ExitStatus wait_process(pid_t pid);
 void signal_group(pid_t leader, int signal);
 bool process_alive(pid_t pid);
-// Tells a process from a later one with the same pid: boot and start time. Empty when it has ended (a zombie has) or never was.
+// Tells a process from a later one with the same pid: boot and start time. Empty when it has ended (a zombie has) or
+// never was.
 std::string process_birth(pid_t pid);
 
 // A second process that outlives us: new session, no controlling terminal, re-parented. Returns its pid.

@@ -9,10 +9,12 @@
 namespace fx {
 namespace {
 
-bool is_token_char(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '-'; }
+bool is_token_char(char c) {
+  return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '-';
+}
 bool is_value_char(char c) {
-  return static_cast<unsigned char>(c) > 0x20 && c != '"' && c != '\'' && c != ',' && c != ';' && c != '`' && c != ')' &&
-         c != '}' && c != ']' && c != '\\' && c != '&' && c != '|' && c != '#';
+  return static_cast<unsigned char>(c) > 0x20 && c != '"' && c != '\'' && c != ',' && c != ';' && c != '`' &&
+         c != ')' && c != '}' && c != ']' && c != '\\' && c != '&' && c != '|' && c != '#';
 }
 
 struct Prefix {
@@ -22,16 +24,16 @@ struct Prefix {
 };
 // Published token shapes of the services that training jobs talk to.
 constexpr std::array kPrefixes = {
-    Prefix{"hf_", 16, "Hugging Face token"},      Prefix{"sk-ant-", 16, "Anthropic key"},
-    Prefix{"sk-proj-", 16, "OpenAI key"},         Prefix{"sk-", 20, "API key"},
-    Prefix{"ghp_", 20, "GitHub token"},           Prefix{"gho_", 20, "GitHub token"},
-    Prefix{"ghs_", 20, "GitHub token"},           Prefix{"github_pat_", 20, "GitHub token"},
-    Prefix{"glpat-", 16, "GitLab token"},         Prefix{"AKIA", 16, "AWS access key id"},
-    Prefix{"ASIA", 16, "AWS access key id"},      Prefix{"xoxb-", 16, "Slack token"},
-    Prefix{"xoxp-", 16, "Slack token"},           Prefix{"AIza", 30, "Google API key"},
-    Prefix{"nvapi-", 20, "NVIDIA API key"},       Prefix{"dckr_pat_", 16, "Docker token"},
-    Prefix{"pypi-", 40, "PyPI token"},            Prefix{"wandb_v1_", 16, "Weights & Biases key"},
-    Prefix{"eyJhbGciOi", 20, "JSON web token"},   Prefix{"npm_", 30, "npm token"},
+    Prefix{"hf_", 16, "Hugging Face token"},    Prefix{"sk-ant-", 16, "Anthropic key"},
+    Prefix{"sk-proj-", 16, "OpenAI key"},       Prefix{"sk-", 20, "API key"},
+    Prefix{"ghp_", 20, "GitHub token"},         Prefix{"gho_", 20, "GitHub token"},
+    Prefix{"ghs_", 20, "GitHub token"},         Prefix{"github_pat_", 20, "GitHub token"},
+    Prefix{"glpat-", 16, "GitLab token"},       Prefix{"AKIA", 16, "AWS access key id"},
+    Prefix{"ASIA", 16, "AWS access key id"},    Prefix{"xoxb-", 16, "Slack token"},
+    Prefix{"xoxp-", 16, "Slack token"},         Prefix{"AIza", 30, "Google API key"},
+    Prefix{"nvapi-", 20, "NVIDIA API key"},     Prefix{"dckr_pat_", 16, "Docker token"},
+    Prefix{"pypi-", 40, "PyPI token"},          Prefix{"wandb_v1_", 16, "Weights & Biases key"},
+    Prefix{"eyJhbGciOi", 20, "JSON web token"}, Prefix{"npm_", 30, "npm token"},
 };
 
 void find_prefixed(std::string_view text, std::vector<SecretSpan>& out) {
@@ -69,8 +71,8 @@ void find_url_passwords(std::string_view text, std::vector<SecretSpan>& out) {
 bool is_reference(std::string_view value) {
   if (value.empty() || value.front() == '$' || value.front() == '<' || value.front() == '%') return true;
   if (value.find_first_not_of(".*xX-") == std::string_view::npos) return true;
-  static const std::array words = {"none", "null", "true", "false", "your", "changeme", "todo", "env", "secret",
-                                   "placeholder", "os.environ", "os.getenv", "getenv", "[secret"};
+  static const std::array words = {"none", "null",   "true",        "false",      "your",      "changeme", "todo",
+                                   "env",  "secret", "placeholder", "os.environ", "os.getenv", "getenv",   "[secret"};
   const std::string low = to_lower(value);
   return std::any_of(words.begin(), words.end(), [&](const char* w) { return low.rfind(w, 0) == 0; });
 }
@@ -113,10 +115,11 @@ void find_assigned(std::string_view text, std::vector<SecretSpan>& out) {
 bool is_secret_key(std::string_view key) {
   std::string name = to_lower(key);
   std::replace(name.begin(), name.end(), '-', '_');
-  static const std::array endings = {"api_key",  "apikey",     "access_key", "secret_key", "secret", "password",
-                                     "passwd",   "auth_token", "hub_token",  "hf_token",   "credential",
-                                     "private_key", "access_token", "bearer_token", "api_token", "secret_access_key",
-                                     "authorization", "wandb_key", "hf_auth", "github_token", "token_secret"};
+  static const std::array endings = {
+      "api_key",      "apikey",       "access_key",  "secret_key",        "secret",        "password",
+      "passwd",       "auth_token",   "hub_token",   "hf_token",          "credential",    "private_key",
+      "access_token", "bearer_token", "api_token",   "secret_access_key", "authorization", "wandb_key",
+      "hf_auth",      "github_token", "token_secret"};
   if (name == "token" || name == "pwd") return true;
   return std::any_of(endings.begin(), endings.end(), [&](std::string_view e) {
     return name.size() >= e.size() && name.compare(name.size() - e.size(), e.size(), e) == 0;
@@ -128,9 +131,8 @@ std::vector<SecretSpan> find_secrets(std::string_view text) {
   find_prefixed(text, all);
   find_url_passwords(text, all);
   find_assigned(text, all);
-  std::sort(all.begin(), all.end(), [](const auto& a, const auto& b) {
-    return a.begin != b.begin ? a.begin < b.begin : a.end > b.end;
-  });
+  std::sort(all.begin(), all.end(),
+            [](const auto& a, const auto& b) { return a.begin != b.begin ? a.begin < b.begin : a.end > b.end; });
   std::vector<SecretSpan> out;
   for (auto& span : all) {
     if (!out.empty() && span.begin < out.back().end) {

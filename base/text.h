@@ -29,8 +29,9 @@ std::size_t edit_distance(std::string_view a, std::string_view b, std::size_t li
 // The candidate nearest to word, if near enough to be a slip (distance <= a third of its length, at least 2).
 std::optional<std::string> nearest(std::string_view word, const std::vector<std::string>& candidates);
 
-// Text from outside made safe to show: invalid UTF-8, control, zero-width and direction characters removed, tabs and line ends
-// turned into spaces, cut to max_bytes at a character boundary with "..." at the end. Never obeyed, only shown.
+// Text from outside made safe to show: invalid UTF-8, control, zero-width and direction characters removed, tabs and
+// line ends turned into spaces, cut to max_bytes at a character boundary with "..." at the end. Never obeyed, only
+// shown.
 std::string quote_input(std::string_view text, std::size_t max_bytes = 200);
 // Text with every invalid UTF-8 sequence replaced by U+FFFD, so that JSON can carry it.
 std::string valid_utf8(std::string_view text);

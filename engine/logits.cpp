@@ -52,8 +52,9 @@ Result<void> write_logits(const std::filesystem::path& model_folder, const std::
   if (auto made = create_safetensors(output, header); !made) return made;
   auto writer = SafetensorsWriter::open(output, header);
   if (!writer) return writer.error();
-  return writer->write_rows("logits", 0, count,
-                            std::span<const float>(logits.const_data_ptr<float>(), static_cast<std::size_t>(logits.numel())));
+  return writer->write_rows(
+      "logits", 0, count,
+      std::span<const float>(logits.const_data_ptr<float>(), static_cast<std::size_t>(logits.numel())));
 }
 
 }  // namespace fx::engine

@@ -7,7 +7,8 @@
 
 namespace fx::engine {
 
-// tokens_file: JSON list of token ids (one document). Writes a safetensors file with the tensor "logits", fp32 [T, vocab].
+// tokens_file: JSON list of token ids (one document). Writes a safetensors file with the tensor "logits", fp32 [T,
+// vocab].
 Result<void> write_logits(const std::filesystem::path& model, const std::filesystem::path& tokens_file,
                           const std::filesystem::path& output);
 

@@ -77,7 +77,8 @@ int train(const std::string& spec_path) {
   auto spec = read_spec(spec_path);
   if (!spec) return fail(spec.error());
   const char* events = std::getenv("FX_EVENTS");
-  const Reporter reporter(events != nullptr ? events : (std::filesystem::path(spec->output) / "events.jsonl"), meeting->rank);
+  const Reporter reporter(events != nullptr ? events : (std::filesystem::path(spec->output) / "events.jsonl"),
+                          meeting->rank);
   const auto report = [&](const Error& error) {
     reporter.error(event_of(error));
     return fail(error);
@@ -125,7 +126,8 @@ int run(const std::vector<std::string>& arguments) {
 }  // namespace fx::engine
 
 int main(int argc, char** argv) {
-  // Large buffers go back to the system when freed. Left alone, glibc raises the threshold by itself and memory creeps up.
+  // Large buffers go back to the system when freed. Left alone, glibc raises the threshold by itself and memory creeps
+  // up.
   mallopt(M_MMAP_THRESHOLD, 32 << 20);
   struct sigaction action {};
   action.sa_handler = [](int) { fx::engine::stop_requested = true; };

@@ -25,9 +25,12 @@ Json cause_to_json(const Cause& cause) {
 
 std::string_view to_string(Verdict verdict) {
   switch (verdict) {
-    case Verdict::kFailure: return "failure";
-    case Verdict::kNoFailureFound: return "no_failure_found";
-    case Verdict::kNotApplicable: return "not_applicable";
+    case Verdict::kFailure:
+      return "failure";
+    case Verdict::kNoFailureFound:
+      return "no_failure_found";
+    case Verdict::kNotApplicable:
+      return "not_applicable";
   }
   return "not_applicable";
 }

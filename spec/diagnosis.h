@@ -10,14 +10,14 @@
 namespace fx {
 
 struct EvidenceLine {
-  std::string log;  // name of the log when several were given
-  int line = 0;     // 1-based
+  std::string log;   // name of the log when several were given
+  int line = 0;      // 1-based
   std::string text;  // cleaned: no control characters, no secrets, capped
 };
 
 struct Cause {
-  std::string id;  // id of the cause's page
-  double confidence = 0;  // 0..1, calibrated
+  std::string id;                // id of the cause's page
+  double confidence = 0;         // 0..1, calibrated
   std::optional<int> root_rank;  // global rank where the fault began, if the log shows one
   std::string summary;
   std::vector<EvidenceLine> evidence;

@@ -15,18 +15,18 @@ namespace fx {
 struct FieldInfo {
   std::string name;
   std::string help;
-  std::string type;  // string, integer, number, boolean, array, object
-  std::string item_type;                     // for arrays of plain values
-  std::vector<std::string> choices;          // allowed strings
-  std::optional<double> minimum, maximum;    // inclusive
-  bool above_minimum = false;                // minimum itself is excluded
-  std::size_t max_items = 10000;             // for arrays
+  std::string type;                        // string, integer, number, boolean, array, object
+  std::string item_type;                   // for arrays of plain values
+  std::vector<std::string> choices;        // allowed strings
+  std::optional<double> minimum, maximum;  // inclusive
+  bool above_minimum = false;              // minimum itself is excluded
+  std::size_t max_items = 10000;           // for arrays
   bool required = false;
-  bool open = false;                         // an object whose keys are not listed here (HF config, free text maps)
-  std::vector<FieldInfo> children;           // for objects and arrays of objects
+  bool open = false;                // an object whose keys are not listed here (HF config, free text maps)
+  std::vector<FieldInfo> children;  // for objects and arrays of objects
 };
 
-Json schema_of(const std::vector<FieldInfo>& fields);        // {"type":"object","properties":...}
+Json schema_of(const std::vector<FieldInfo>& fields);           // {"type":"object","properties":...}
 std::string markdown_of(const std::vector<FieldInfo>& fields);  // a table for the reference pages
 
 // One reader run: collects every mistake, and the keys nobody knows.

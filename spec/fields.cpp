@@ -8,7 +8,9 @@
 namespace fx {
 namespace {
 
-std::string child(const std::string& path, const std::string& name) { return path.empty() ? name : path + "." + name; }
+std::string child(const std::string& path, const std::string& name) {
+  return path.empty() ? name : path + "." + name;
+}
 
 std::string kind_of(const Json& json) {
   if (json.is_number_integer()) return "an integer";
@@ -95,8 +97,9 @@ bool read_value(const Json& json, const FieldInfo& field, const std::string& pat
       if (choice == value) return out = value, true;
     }
     const auto near = nearest(value, field.choices);
-    log.errors.push_back(invalid_argument(path, "\"" + quote_input(value, 60) + "\" is not allowed",
-                                          near ? "did you mean " + *near + "?" : "one of " + join(field.choices, ", ")));
+    log.errors.push_back(
+        invalid_argument(path, "\"" + quote_input(value, 60) + "\" is not allowed",
+                         near ? "did you mean " + *near + "?" : "one of " + join(field.choices, ", ")));
     return false;
   }
   out = std::move(value);
@@ -106,7 +109,8 @@ bool read_value(const Json& json, const FieldInfo& field, const std::string& pat
 bool read_value(const Json& json, const FieldInfo& field, const std::string& path, ReadLog& log, long long& out) {
   if (!json.is_number()) return wrong_type(json, "an integer", path, log);
   const double value = json.get<double>();
-  if (value != std::floor(value) || std::abs(value) > 9e15) return wrong_type(json, "a whole number below 9e15", path, log);
+  if (value != std::floor(value) || std::abs(value) > 9e15)
+    return wrong_type(json, "a whole number below 9e15", path, log);
   if (!in_range(value, field, path, log)) return false;
   out = static_cast<long long>(value);
   return true;
@@ -199,14 +203,24 @@ void read_array(const Json& json, const FieldInfo& field, const std::string& pat
   for (const auto& item : json) visit(item, path + "[" + std::to_string(i++) + "]");
 }
 
-void write_value(Json& out, const std::string& key, const std::string& value) { out[key] = value; }
-void write_value(Json& out, const std::string& key, long long value) { out[key] = value; }
+void write_value(Json& out, const std::string& key, const std::string& value) {
+  out[key] = value;
+}
+void write_value(Json& out, const std::string& key, long long value) {
+  out[key] = value;
+}
 void write_value(Json& out, const std::string& key, double value) {
   out[key] = std::isfinite(value) ? Json(value) : Json(nullptr);
 }
-void write_value(Json& out, const std::string& key, bool value) { out[key] = value; }
-void write_value(Json& out, const std::string& key, const std::vector<std::string>& value) { out[key] = value; }
-void write_value(Json& out, const std::string& key, const std::vector<double>& value) { out[key] = value; }
+void write_value(Json& out, const std::string& key, bool value) {
+  out[key] = value;
+}
+void write_value(Json& out, const std::string& key, const std::vector<std::string>& value) {
+  out[key] = value;
+}
+void write_value(Json& out, const std::string& key, const std::vector<double>& value) {
+  out[key] = value;
+}
 void write_value(Json& out, const std::string& key, const RawJson& value) {
   out[key] = Json::parse(value.text, nullptr, false);
   if (out[key].is_discarded()) out[key] = nullptr;
@@ -227,15 +241,35 @@ void write_children(Json& out, const std::string& key, std::size_t count,
   out[key] = std::move(list);
 }
 
-std::string field_type(const std::string*) { return "string"; }
-std::string field_type(const long long*) { return "integer"; }
-std::string field_type(const double*) { return "number"; }
-std::string field_type(const bool*) { return "boolean"; }
-std::string field_type(const RawJson*) { return "object"; }
-std::string field_type(const std::vector<std::string>*) { return "array"; }
-std::string field_type(const std::vector<double>*) { return "array"; }
-std::string item_type(const void*) { return {}; }
-std::string item_type(const std::vector<std::string>*) { return "string"; }
-std::string item_type(const std::vector<double>*) { return "number"; }
+std::string field_type(const std::string*) {
+  return "string";
+}
+std::string field_type(const long long*) {
+  return "integer";
+}
+std::string field_type(const double*) {
+  return "number";
+}
+std::string field_type(const bool*) {
+  return "boolean";
+}
+std::string field_type(const RawJson*) {
+  return "object";
+}
+std::string field_type(const std::vector<std::string>*) {
+  return "array";
+}
+std::string field_type(const std::vector<double>*) {
+  return "array";
+}
+std::string item_type(const void*) {
+  return {};
+}
+std::string item_type(const std::vector<std::string>*) {
+  return "string";
+}
+std::string item_type(const std::vector<double>*) {
+  return "number";
+}
 
 }  // namespace fx

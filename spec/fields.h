@@ -24,23 +24,25 @@ class Fields {
   // A plain member (absent: keeps the struct's default).
   template <class M>
   Fields& add(std::string name, M T::*member, std::string help) {
-    return push(std::move(name), std::move(help), static_cast<const M*>(nullptr),
-                [member](const Json& j, const FieldInfo& f, const std::string& p, ReadLog& log, T& out) {
-                  read_value(j, f, p, log, out.*member);
-                },
-                [member](const T& in, const std::string& key, Json& out) { write_value(out, key, in.*member); });
+    return push(
+        std::move(name), std::move(help), static_cast<const M*>(nullptr),
+        [member](const Json& j, const FieldInfo& f, const std::string& p, ReadLog& log, T& out) {
+          read_value(j, f, p, log, out.*member);
+        },
+        [member](const T& in, const std::string& key, Json& out) { write_value(out, key, in.*member); });
   }
   // An optional member (absent or null: nullopt).
   template <class M>
   Fields& add(std::string name, std::optional<M> T::*member, std::string help) {
-    return push(std::move(name), std::move(help), static_cast<const M*>(nullptr),
-                [member](const Json& j, const FieldInfo& f, const std::string& p, ReadLog& log, T& out) {
-                  M value{};
-                  if (read_value(j, f, p, log, value)) out.*member = std::move(value);
-                },
-                [member](const T& in, const std::string& key, Json& out) {
-                  if (in.*member) write_value(out, key, *(in.*member));
-                });
+    return push(
+        std::move(name), std::move(help), static_cast<const M*>(nullptr),
+        [member](const Json& j, const FieldInfo& f, const std::string& p, ReadLog& log, T& out) {
+          M value{};
+          if (read_value(j, f, p, log, value)) out.*member = std::move(value);
+        },
+        [member](const T& in, const std::string& key, Json& out) {
+          if (in.*member) write_value(out, key, *(in.*member));
+        });
   }
   // A nested struct.
   template <class M>
@@ -51,37 +53,50 @@ class Fields {
     writers_.push_back([member, &nested](const T& in, const std::string& key, Json& out) {
       write_child(out, key, [&](Json& child) { nested.write(in.*member, child); });
     });
-    infos_.push_back({std::move(name), std::move(help), "object", {}, {}, {}, {}, false, 10000, false, false,
-                      nested.infos()});
+    infos_.push_back(
+        {std::move(name), std::move(help), "object", {}, {}, {}, {}, false, 10000, false, false, nested.infos()});
     return *this;
   }
   // A list of nested structs.
   template <class M>
   Fields& add(std::string name, std::vector<M> T::*member, std::string help, const Fields<M>& nested) {
-    entries_.push_back([member, &nested](const Json& j, const FieldInfo& f, const std::string& p, ReadLog& log, T& out) {
-      read_array(j, f, p, log, [&](const Json& item, const std::string& item_path) {
-        nested.read(item, item_path, log, (out.*member).emplace_back());
-      });
-    });
+    entries_.push_back(
+        [member, &nested](const Json& j, const FieldInfo& f, const std::string& p, ReadLog& log, T& out) {
+          read_array(j, f, p, log, [&](const Json& item, const std::string& item_path) {
+            nested.read(item, item_path, log, (out.*member).emplace_back());
+          });
+        });
     writers_.push_back([member, &nested](const T& in, const std::string& key, Json& out) {
       write_children(out, key, (in.*member).size(),
                      [&](std::size_t i, Json& child) { nested.write((in.*member)[i], child); });
     });
-    infos_.push_back({std::move(name), std::move(help), "array", {}, {}, {}, {}, false, 10000, false, false,
-                      nested.infos()});
+    infos_.push_back(
+        {std::move(name), std::move(help), "array", {}, {}, {}, {}, false, 10000, false, false, nested.infos()});
     return *this;
   }
 
   // These change the field added last.
-  Fields& min(double value) { return last([value](FieldInfo& f) { f.minimum = value; }); }
-  Fields& above(double value) { return last([value](FieldInfo& f) { f.minimum = value, f.above_minimum = true; }); }
-  Fields& max(double value) { return last([value](FieldInfo& f) { f.maximum = value; }); }
+  Fields& min(double value) {
+    return last([value](FieldInfo& f) { f.minimum = value; });
+  }
+  Fields& above(double value) {
+    return last([value](FieldInfo& f) { f.minimum = value, f.above_minimum = true; });
+  }
+  Fields& max(double value) {
+    return last([value](FieldInfo& f) { f.maximum = value; });
+  }
   Fields& one_of(std::vector<std::string> choices) {
     return last([&](FieldInfo& f) { f.choices = std::move(choices); });
   }
-  Fields& required() { return last([](FieldInfo& f) { f.required = true; }); }
-  Fields& open() { return last([](FieldInfo& f) { f.open = true; }); }
-  Fields& max_items(std::size_t count) { return last([count](FieldInfo& f) { f.max_items = count; }); }
+  Fields& required() {
+    return last([](FieldInfo& f) { f.required = true; });
+  }
+  Fields& open() {
+    return last([](FieldInfo& f) { f.open = true; });
+  }
+  Fields& max_items(std::size_t count) {
+    return last([count](FieldInfo& f) { f.max_items = count; });
+  }
 
   const std::vector<FieldInfo>& infos() const { return infos_; }
   void read(const Json& json, const std::string& path, ReadLog& log, T& out) const {

@@ -21,15 +21,21 @@ struct Outer {
 
 const Fields<Inner>& inner_fields() {
   static const auto fields = Fields<Inner>{}
-                                 .add("lr", &Inner::lr, "learning rate").above(0)
-                                 .add("schedule", &Inner::schedule, "shape").one_of({"cosine", "linear"});
+                                 .add("lr", &Inner::lr, "learning rate")
+                                 .above(0)
+                                 .add("schedule", &Inner::schedule, "shape")
+                                 .one_of({"cosine", "linear"});
   return fields;
 }
 const Fields<Outer>& outer_fields() {
   static const auto fields = Fields<Outer>{}
-                                 .add("model", &Outer::model, "HF folder").required()
-                                 .add("steps", &Outer::steps, "optimizer steps").min(1)
-                                 .add("betas", &Outer::betas, "Adam betas").min(0).max(1)
+                                 .add("model", &Outer::model, "HF folder")
+                                 .required()
+                                 .add("steps", &Outer::steps, "optimizer steps")
+                                 .min(1)
+                                 .add("betas", &Outer::betas, "Adam betas")
+                                 .min(0)
+                                 .max(1)
                                  .add("optimizer", &Outer::optimizer, "optimizer", inner_fields())
                                  .add("stages", &Outer::stages, "stages", inner_fields());
   return fields;
@@ -46,8 +52,8 @@ TEST(Fields, ReadsNestedValuesAndKeepsDefaults) {
 }
 
 TEST(Fields, ReportsEveryMistakeWithItsPath) {
-  const auto out = outer_fields().parse(
-      *parse_json(R"({"steps":0,"betas":[0.9,2],"optimizer":{"lr":"x","schedule":"cosin"}})"));
+  const auto out =
+      outer_fields().parse(*parse_json(R"({"steps":0,"betas":[0.9,2],"optimizer":{"lr":"x","schedule":"cosin"}})"));
   ASSERT_FALSE(out);
   std::vector<std::string> fields;
   for (const auto& e : out.error().details) fields.push_back(e.field);

@@ -10,16 +10,16 @@
 namespace fx {
 
 enum class Severity { kError, kWarning, kInfo };
-std::string_view to_string(Severity severity);                    // "error", "warning", "info"
+std::string_view to_string(Severity severity);  // "error", "warning", "info"
 std::optional<Severity> parse_severity(std::string_view text);
 
 struct Finding {
   std::string rule;  // id of the rule's page
   Severity severity = Severity::kError;
-  std::string key;   // dotted key path, flag or variable; may be empty
-  std::string file;  // when several files were given
-  int line = 0;      // 1-based; 0: the whole input
-  int column = 0;    // 1-based; 0: unknown
+  std::string key;      // dotted key path, flag or variable; may be empty
+  std::string file;     // when several files were given
+  int line = 0;         // 1-based; 0: the whole input
+  int column = 0;       // 1-based; 0: unknown
   std::string message;  // what happens, and when; quotes input only through quote_input()
   std::string fix;
   std::vector<std::string> sources;

@@ -17,15 +17,8 @@ namespace fx::tools {
 
 std::vector<Tool> make_catalogue() {
   return {
-      validate_config_tool(),
-      diagnose_failure_tool(),
-      plan_finetune_tool(),
-      launch_run_tool(),
-      run_status_tool(),
-      stop_run_tool(),
-      review_run_tool(),
-      search_knowledge_tool(),
-      explain_tool(),
+      validate_config_tool(), diagnose_failure_tool(), plan_finetune_tool(),    launch_run_tool(), run_status_tool(),
+      stop_run_tool(),        review_run_tool(),       search_knowledge_tool(), explain_tool(),
   };
 }
 

@@ -64,7 +64,8 @@ std::vector<CheckpointInfo> complete_checkpoints(const fs::path& root) {
   for (const auto& entry : fs::directory_iterator(root, code)) {
     const std::string name = entry.path().filename().string();
     if (name.compare(0, 5, "step_") != 0 || !fs::exists(entry.path() / kMarker, code)) continue;
-    if (const auto step = to_integer(name.substr(5).erase(0, std::min(name.substr(5).find_first_not_of('0'), name.size() - 6)))) {
+    if (const auto step =
+            to_integer(name.substr(5).erase(0, std::min(name.substr(5).find_first_not_of('0'), name.size() - 6)))) {
       found.push_back({entry.path(), *step});
     }
   }
@@ -94,7 +95,9 @@ Result<void> commit(const fs::path& root, const fs::path& folder, long long step
 
 }  // namespace
 
-fs::path checkpoint_root(const fs::path& output) { return output / "checkpoints"; }
+fs::path checkpoint_root(const fs::path& output) {
+  return output / "checkpoints";
+}
 
 std::optional<CheckpointInfo> newest_checkpoint(const fs::path& root) {
   const auto complete = complete_checkpoints(root);
@@ -102,8 +105,8 @@ std::optional<CheckpointInfo> newest_checkpoint(const fs::path& root) {
   return complete.front();
 }
 
-Result<std::int64_t> save_checkpoint(const fs::path& root, long long step, long long keep, Groups& groups, AdamW& optimizer,
-                                     Collectives& comm) {
+Result<std::int64_t> save_checkpoint(const fs::path& root, long long step, long long keep, Groups& groups,
+                                     AdamW& optimizer, Collectives& comm) {
   const fs::path folder = root / folder_name(step);
   const SafetensorsHeader header = plan(groups);
   Result<void> mine;
@@ -112,9 +115,10 @@ Result<std::int64_t> save_checkpoint(const fs::path& root, long long step, long 
   auto writer = SafetensorsWriter::open(folder / kStateFile, header);
   mine = writer ? Result<void>() : Result<void>(writer.error());
   if (mine) {
-    mine = for_each_part(groups, optimizer, comm.rank(), [&](const std::string& name, RowRange rows, std::span<float> values) {
-      return writer->write_rows(name, rows.begin, rows.count(), std::span<const float>(values));
-    });
+    mine = for_each_part(groups, optimizer, comm.rank(),
+                         [&](const std::string& name, RowRange rows, std::span<float> values) {
+                           return writer->write_rows(name, rows.begin, rows.count(), std::span<const float>(values));
+                         });
   }
   if (mine) mine = writer->sync();
   if (auto all = agree(comm, "writing the checkpoint", mine); !all) return all.error();
@@ -127,15 +131,17 @@ Result<void> load_checkpoint(const CheckpointInfo& checkpoint, Groups& groups, A
   auto file = SafetensorsFile::open(checkpoint.folder / kStateFile);
   Result<void> mine = file ? Result<void>() : Result<void>(file.error());
   if (mine) {
-    mine = for_each_part(groups, optimizer, comm.rank(), [&](const std::string& name, RowRange rows, std::span<float> values) {
-      const TensorInfo* tensor = file->header().find(name);
-      if (tensor == nullptr || static_cast<std::size_t>(tensor->row_elements() * rows.count()) != values.size() ||
-          tensor->rows() < rows.end) {
-        return Result<void>(invalid_argument(checkpoint.folder.string(), "the checkpoint does not hold " + name + " in this model's shape",
-                                             "resume with the model it was made from"));
-      }
-      return file->read_rows(*tensor, rows.begin, rows.count(), values);
-    });
+    mine = for_each_part(
+        groups, optimizer, comm.rank(), [&](const std::string& name, RowRange rows, std::span<float> values) {
+          const TensorInfo* tensor = file->header().find(name);
+          if (tensor == nullptr || static_cast<std::size_t>(tensor->row_elements() * rows.count()) != values.size() ||
+              tensor->rows() < rows.end) {
+            return Result<void>(invalid_argument(checkpoint.folder.string(),
+                                                 "the checkpoint does not hold " + name + " in this model's shape",
+                                                 "resume with the model it was made from"));
+          }
+          return file->read_rows(*tensor, rows.begin, rows.count(), values);
+        });
   }
   optimizer.set_steps_done(checkpoint.step);
   return agree(comm, "loading the checkpoint", mine);

@@ -1,5 +1,5 @@
-// Training checkpoints: fp32 master weights and AdamW state in one safetensors file of whole tensors, so that a run saved on
-// N ranks resumes on any number. A folder counts only once its COMMITTED file is there, which is written last.
+// Training checkpoints: fp32 master weights and AdamW state in one safetensors file of whole tensors, so that a run
+// saved on N ranks resumes on any number. A folder counts only once its COMMITTED file is there, which is written last.
 #pragma once
 
 #include <filesystem>

@@ -17,8 +17,8 @@ double seconds() {
 
 CollectiveError::CollectiveError(int rank_, std::string collective_, std::string label_, std::int64_t sequence_,
                                  const std::string& what)
-    : std::runtime_error("rank " + std::to_string(rank_) + ": " + collective_ + " #" + std::to_string(sequence_) + " (" +
-                         label_ + ") failed: " + what),
+    : std::runtime_error("rank " + std::to_string(rank_) + ": " + collective_ + " #" + std::to_string(sequence_) +
+                         " (" + label_ + ") failed: " + what),
       rank(rank_),
       collective(std::move(collective_)),
       label(std::move(label_)),

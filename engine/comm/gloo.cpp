@@ -77,9 +77,10 @@ Result<int> environment_integer(const char* name, int fallback, int low, int hig
   if (text == nullptr) return fallback;
   const auto value = to_integer(text);
   if (!value || *value < low || *value > high) {
-    return invalid_argument(name, "\"" + quote_input(text, 40) + "\" is not a number from " + std::to_string(low) + " to " +
-                                      std::to_string(high),
-                            "start the ranks with fsdp-expert, torchrun --no-python or srun");
+    return invalid_argument(
+        name,
+        "\"" + quote_input(text, 40) + "\" is not a number from " + std::to_string(low) + " to " + std::to_string(high),
+        "start the ranks with fsdp-expert, torchrun --no-python or srun");
   }
   return static_cast<int>(*value);
 }
@@ -101,9 +102,11 @@ Result<Rendezvous> rendezvous_from_environment() {
   read("RANK", meeting.rank, 0, (1 << 20) - 1);
   read("MASTER_PORT", meeting.master_port, 1, 65535);
   read("FX_TIMEOUT_S", meeting.timeout_s, 1, 86400);
-  if (const char* address = std::getenv("MASTER_ADDR"); address != nullptr && *address != '\0') meeting.master_addr = address;
+  if (const char* address = std::getenv("MASTER_ADDR"); address != nullptr && *address != '\0')
+    meeting.master_addr = address;
   if (meeting.rank >= meeting.world_size) {
-    errors.push_back(invalid_argument("RANK", "rank " + std::to_string(meeting.rank) + " does not exist in a world of " +
+    errors.push_back(invalid_argument("RANK", "rank " + std::to_string(meeting.rank) +
+                                                  " does not exist in a world of " +
                                                   std::to_string(meeting.world_size)));
   }
   if (!errors.empty()) return combine(std::move(errors));
@@ -121,12 +124,15 @@ Result<std::unique_ptr<Collectives>> connect_gloo(const Rendezvous& meeting) {
     return std::unique_ptr<Collectives>(new Gloo(meeting, std::move(store)));
   } catch (const std::exception& error) {
     const std::string first_line(split_lines(error.what()).empty() ? "" : split_lines(error.what()).front());
-    return unavailable("rank " + std::to_string(meeting.rank) + " could not meet the others at " + meeting.master_addr + ":" +
-                           std::to_string(meeting.master_port) + ": " + first_line,
-                       "check that the port is free and that all " + std::to_string(meeting.world_size) + " ranks were started");
+    return unavailable(
+        "rank " + std::to_string(meeting.rank) + " could not meet the others at " + meeting.master_addr + ":" +
+            std::to_string(meeting.master_port) + ": " + first_line,
+        "check that the port is free and that all " + std::to_string(meeting.world_size) + " ranks were started");
   }
 }
 
-std::unique_ptr<Collectives> make_single() { return std::make_unique<Single>(); }
+std::unique_ptr<Collectives> make_single() {
+  return std::make_unique<Single>();
+}
 
 }  // namespace fx::engine

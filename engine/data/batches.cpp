@@ -10,7 +10,9 @@
 namespace fx::engine {
 namespace {
 
-std::int64_t divide_up(std::int64_t a, std::int64_t b) { return a / b + (a % b != 0 ? 1 : 0); }
+std::int64_t divide_up(std::int64_t a, std::int64_t b) {
+  return a / b + (a % b != 0 ? 1 : 0);
+}
 
 Error bad_id(const TokenFile& file, std::uint32_t document, std::int64_t id, std::int64_t vocab_size) {
   return invalid_argument(file.path().string(),

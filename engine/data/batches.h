@@ -16,8 +16,8 @@ struct BatchOptions {
   std::uint64_t seed = 0;                  // order of the packs, a new one each epoch
 };
 
-// The packs of all epochs, each epoch in its own order, form one stream; step s takes the next global_batch_size of them.
-// So a step's packs depend on seed and step only, never on ranks.
+// The packs of all epochs, each epoch in its own order, form one stream; step s takes the next global_batch_size of
+// them. So a step's packs depend on seed and step only, never on ranks.
 class BatchPlan {
  public:
   BatchPlan(std::int64_t packs, BatchOptions options);  // both positive
@@ -44,13 +44,14 @@ class BatchPlan {
   mutable std::vector<std::int64_t> order_;
 };
 
-// What a rank computes at once: documents one after the other, positions begin at 0 in each, attention stays inside each.
+// What a rank computes at once: documents one after the other, positions begin at 0 in each, attention stays inside
+// each.
 struct MicroBatch {
-  std::vector<std::int64_t> ids;                // [tokens], tokens >= 1
-  std::vector<std::int64_t> labels;             // [tokens], kIgnoredLabel where not trained
-  std::vector<std::int64_t> positions;          // [tokens]
-  std::vector<std::int64_t> document_offsets;   // [documents + 1], from 0 to tokens
-  std::int64_t trained = 0;                     // labels that count; 0 for a dummy
+  std::vector<std::int64_t> ids;               // [tokens], tokens >= 1
+  std::vector<std::int64_t> labels;            // [tokens], kIgnoredLabel where not trained
+  std::vector<std::int64_t> positions;         // [tokens]
+  std::vector<std::int64_t> document_offsets;  // [documents + 1], from 0 to tokens
+  std::int64_t trained = 0;                    // labels that count; 0 for a dummy
 };
 
 // packs: indices into plan.packs; empty gives a dummy of one ignored token. vocab_size: the model's; an id or label

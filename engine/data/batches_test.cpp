@@ -60,7 +60,8 @@ TEST(BatchPlan, LastStepOfWholeEpochsIsSmaller) {
 
 TEST(MicroBatch, RestartsPositionsInEachDocumentAndMasks) {
   const fs::path path = fs::temp_directory_path() / ("fx_batches_" + std::to_string(::getpid()));
-  ASSERT_TRUE(write_token_file(path, 10, {plain_document({1, 2, 3}), plain_document({4, 5}), plain_document({9, 9, 9, 9})}));
+  ASSERT_TRUE(
+      write_token_file(path, 10, {plain_document({1, 2, 3}), plain_document({4, 5}), plain_document({9, 9, 9, 9})}));
   const auto file = TokenFile::open(path);
   fs::remove(path);
   const PackPlan plan{{{0, 1}, {2}}, 3, 8, 1, 0};

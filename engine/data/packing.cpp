@@ -41,7 +41,9 @@ std::vector<std::uint32_t> packing_order(const TokenFile& file, const PackingOpt
 }  // namespace
 
 double PackPlan::fill() const {
-  return packs.empty() ? 0 : static_cast<double>(tokens) / (static_cast<double>(packs.size()) * static_cast<double>(max_seq_len));
+  return packs.empty()
+             ? 0
+             : static_cast<double>(tokens) / (static_cast<double>(packs.size()) * static_cast<double>(max_seq_len));
 }
 
 Result<PackPlan> pack_documents(const TokenFile& file, const PackingOptions& options) {
@@ -64,9 +66,10 @@ Result<PackPlan> pack_documents(const TokenFile& file, const PackingOptions& opt
     if (room > length) open.insert({room - length, pack});
   }
   if (plan.packs.empty()) {
-    return invalid_argument(file.path().string(), "no document has anything to train on within " +
-                                                      std::to_string(options.max_seq_len) + " tokens",
-                            "check the data, or raise data.max_seq_len");
+    return invalid_argument(
+        file.path().string(),
+        "no document has anything to train on within " + std::to_string(options.max_seq_len) + " tokens",
+        "check the data, or raise data.max_seq_len");
   }
   return plan;
 }

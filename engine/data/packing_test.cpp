@@ -58,7 +58,9 @@ TEST(Packing, WithoutPackingEachDocumentIsAlone) {
   EXPECT_EQ(pack_documents(file_with({2, 2, 2}), {10, false, 0})->packs.size(), 3u);
 }
 
-TEST(Packing, NothingToTrainOnIsAnError) { EXPECT_FALSE(pack_documents(file_with({1, 1}), {10, true, 0})); }
+TEST(Packing, NothingToTrainOnIsAnError) {
+  EXPECT_FALSE(pack_documents(file_with({1, 1}), {10, true, 0}));
+}
 
 }  // namespace
 }  // namespace fx::engine

@@ -40,7 +40,9 @@ void append(std::string& out, const T* values, std::size_t count) {
 
 }  // namespace
 
-TokenFile::TokenFile(TokenFile&& other) noexcept { *this = std::move(other); }
+TokenFile::TokenFile(TokenFile&& other) noexcept {
+  *this = std::move(other);
+}
 
 TokenFile& TokenFile::operator=(TokenFile&& other) noexcept {
   std::swap(path_, other.path_);
@@ -95,7 +97,8 @@ Result<void> TokenFile::check_layout(std::uint64_t bytes) {
                                " tokens do not make " + std::to_string(bytes) + " bytes");
   }
   if (raw.documents > std::numeric_limits<std::uint32_t>::max()) return bad_file(path_, "more than 2^32 documents");
-  info_ = {raw.vocab_size, raw.documents, raw.tokens, raw.trained, raw.max_seq_len, raw.truncated, raw.split, raw.dropped};
+  info_ = {raw.vocab_size,  raw.documents, raw.tokens, raw.trained,
+           raw.max_seq_len, raw.truncated, raw.split,  raw.dropped};
   const std::byte* at = mapped_ + kHeaderBytes;
   offsets_ = reinterpret_cast<const std::uint64_t*>(at);
   ids_ = reinterpret_cast<const std::uint32_t*>(at + (raw.documents + 1) * 8);
@@ -108,8 +111,10 @@ Result<void> TokenFile::check_offsets() const {
     return bad_file(path_, "its documents do not cover its tokens");
   }
   for (std::uint64_t i = 0; i < info_.documents; ++i) {
-    if (offsets_[i + 1] <= offsets_[i]) return bad_file(path_, "document " + std::to_string(i) + " is empty or ends early");
-    if (offsets_[i + 1] > info_.tokens) return bad_file(path_, "document " + std::to_string(i) + " ends past the tokens");
+    if (offsets_[i + 1] <= offsets_[i])
+      return bad_file(path_, "document " + std::to_string(i) + " is empty or ends early");
+    if (offsets_[i + 1] > info_.tokens)
+      return bad_file(path_, "document " + std::to_string(i) + " ends past the tokens");
   }
   return {};
 }

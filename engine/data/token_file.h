@@ -1,9 +1,9 @@
 // The token file: documents as token ids with the target of each position, made before a run and mapped by every rank.
 //
 // Little endian: 64-byte header, u64 offsets[documents + 1], u32 ids[tokens], i32 labels[tokens].
-// Header: "FXTOKENS", u32 version (1), u32 vocab_size, u64 documents, u64 tokens, u64 trained (labels that are not -100),
-// u32 max_seq_len it was cut to (0: not cut), u32 truncated documents, u32 split documents, u32 dropped documents, u64 0.
-// labels[i] is the id that position i must predict (already shifted by one), or -100: not trained on.
+// Header: "FXTOKENS", u32 version (1), u32 vocab_size, u64 documents, u64 tokens, u64 trained (labels that are not
+// -100), u32 max_seq_len it was cut to (0: not cut), u32 truncated documents, u32 split documents, u32 dropped
+// documents, u64 0. labels[i] is the id that position i must predict (already shifted by one), or -100: not trained on.
 #pragma once
 
 #include <cstdint>

@@ -26,7 +26,8 @@ TEST_F(TokenFileTest, ReadsBackWhatWasWritten) {
   EXPECT_EQ(file->info().documents, 2u);
   EXPECT_EQ(file->info().trained, 2u);
   const Document first = file->document(0);
-  EXPECT_EQ(std::vector<std::int32_t>(first.labels.begin(), first.labels.end()), (std::vector<std::int32_t>{2, 3, -100}));
+  EXPECT_EQ(std::vector<std::int32_t>(first.labels.begin(), first.labels.end()),
+            (std::vector<std::int32_t>{2, 3, -100}));
   EXPECT_EQ(file->document(1).ids.front(), 7u);
 }
 

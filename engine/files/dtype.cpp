@@ -63,8 +63,12 @@ Error not_a_float(FileDtype dtype) {
 
 static_assert(std::endian::native == std::endian::little, "tensor files are little endian");
 
-std::string_view to_string(FileDtype dtype) { return row_of(dtype).name; }
-std::size_t size_of(FileDtype dtype) { return row_of(dtype).size; }
+std::string_view to_string(FileDtype dtype) {
+  return row_of(dtype).name;
+}
+std::size_t size_of(FileDtype dtype) {
+  return row_of(dtype).size;
+}
 
 std::optional<FileDtype> parse_file_dtype(std::string_view text) {
   for (const auto& row : kTable) {
@@ -79,7 +83,9 @@ std::uint16_t bf16_from_float(float value) {
   return static_cast<std::uint16_t>((bits + 0x7FFFu + ((bits >> 16) & 1u)) >> 16);
 }
 
-float float_from_bf16(std::uint16_t bits) { return std::bit_cast<float>(static_cast<std::uint32_t>(bits) << 16); }
+float float_from_bf16(std::uint16_t bits) {
+  return std::bit_cast<float>(static_cast<std::uint32_t>(bits) << 16);
+}
 
 std::uint16_t fp16_from_float(float value) {
   const auto bits = std::bit_cast<std::uint32_t>(value);

@@ -30,12 +30,12 @@ TEST(Dtype, RoundsTiesToEven) {
   EXPECT_EQ(bf16_from_float(std::bit_cast<float>(0x3F808000u)), 0x3F80);  // half way, even below
   EXPECT_EQ(bf16_from_float(std::bit_cast<float>(0x3F818000u)), 0x3F82);  // half way, even above
   EXPECT_EQ(bf16_from_float(std::bit_cast<float>(0x3F808001u)), 0x3F81);
-  EXPECT_EQ(fp16_from_float(2049.0f), 0x6800);                  // between 2048 and 2050
-  EXPECT_EQ(fp16_from_float(2051.0f), 0x6802);                  // between 2050 and 2052
+  EXPECT_EQ(fp16_from_float(2049.0f), 0x6800);  // between 2048 and 2050
+  EXPECT_EQ(fp16_from_float(2051.0f), 0x6802);  // between 2050 and 2052
   EXPECT_EQ(fp16_from_float(65519.9f), 0x7BFF);
-  EXPECT_EQ(fp16_from_float(65520.0f), 0x7C00);                 // rounds to infinity
-  EXPECT_EQ(fp16_from_float(0x1p-25f), 0x0000);                 // half of the smallest, to even
-  EXPECT_EQ(fp16_from_float(0x1.8p-24f), 0x0002);               // one and a half, to even
+  EXPECT_EQ(fp16_from_float(65520.0f), 0x7C00);    // rounds to infinity
+  EXPECT_EQ(fp16_from_float(0x1p-25f), 0x0000);    // half of the smallest, to even
+  EXPECT_EQ(fp16_from_float(0x1.8p-24f), 0x0002);  // one and a half, to even
   EXPECT_EQ(fp16_from_float(-0.0f), 0x8000);
 }
 

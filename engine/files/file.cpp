@@ -50,8 +50,12 @@ Result<File> File::open(const std::filesystem::path& path, int flags) {
   return file;
 }
 
-Result<File> File::open_to_read(const std::filesystem::path& path) { return open(path, O_RDONLY); }
-Result<File> File::open_to_write(const std::filesystem::path& path) { return open(path, O_RDWR); }
+Result<File> File::open_to_read(const std::filesystem::path& path) {
+  return open(path, O_RDONLY);
+}
+Result<File> File::open_to_write(const std::filesystem::path& path) {
+  return open(path, O_RDWR);
+}
 
 Result<File> File::create(const std::filesystem::path& path, std::uint64_t bytes) {
   auto file = open(path, O_RDWR | O_CREAT | O_TRUNC);
@@ -69,8 +73,8 @@ Result<File> File::create(const std::filesystem::path& path, std::uint64_t bytes
 
 Result<void> File::read_at(std::uint64_t offset, std::span<std::byte> out) const {
   while (!out.empty()) {
-    const ssize_t got = ::pread(fd_, out.data(), std::min<std::size_t>(out.size(), std::size_t{1} << 30),
-                                static_cast<off_t>(offset));
+    const ssize_t got =
+        ::pread(fd_, out.data(), std::min<std::size_t>(out.size(), std::size_t{1} << 30), static_cast<off_t>(offset));
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) return file_error(path_, "cannot read", errno);
     if (got == 0) return invalid_argument(path_.string(), "the file ends too early", "it is cut off: copy it again");

@@ -36,7 +36,8 @@ Result<std::set<std::string>> files_of_index(const fs::path& path) {
   // std::map inside: an index of a large model has many thousand names.
   const auto json = nlohmann::json::parse(*text, nullptr, false);
   if (json.is_discarded()) return bad("not valid JSON");
-  if (!json.is_object() || !json.contains("weight_map") || !json["weight_map"].is_object()) return bad("has no weight_map");
+  if (!json.is_object() || !json.contains("weight_map") || !json["weight_map"].is_object())
+    return bad("has no weight_map");
   std::set<std::string> files;
   for (const auto& [tensor, file] : json["weight_map"].items()) {
     if (!file.is_string() || !is_plain_name(file.get<std::string>())) {
@@ -58,7 +59,8 @@ Result<HfFolder> HfFolder::open(const fs::path& folder) {
   const fs::path config = folder / "config.json";
   std::error_code code;
   if (!fs::is_directory(folder, code)) {
-    Error error = not_found("no such model folder", "give a Hugging Face folder with config.json and safetensors files");
+    Error error =
+        not_found("no such model folder", "give a Hugging Face folder with config.json and safetensors files");
     error.field = folder.string();
     return error;
   }
@@ -121,9 +123,9 @@ Result<void> HfFolder::check_parameters() const {
                                             ", config.json asks for " + shape_text(parameter.shape),
                                         "config.json and the weights must be of the same model"));
     } else if (!is_trainable(tensor->dtype)) {
-      errors.push_back(unsupported(folder_.string(),
-                                   "parameter " + parameter.name + " is of type " + std::string(to_string(tensor->dtype)),
-                                   "use F32, BF16 or F16 weights"));
+      errors.push_back(unsupported(
+          folder_.string(), "parameter " + parameter.name + " is of type " + std::string(to_string(tensor->dtype)),
+          "use F32, BF16 or F16 weights"));
     }
     if (errors.size() == 20) break;
   }

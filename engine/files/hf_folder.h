@@ -16,15 +16,17 @@ namespace fx::engine {
 
 class HfFolder {
  public:
-  // Reads config.json and every file's header, and checks that each parameter of the model is there with its shape and a
-  // float dtype: all that is missing or wrong is reported at once. Reads no weights.
+  // Reads config.json and every file's header, and checks that each parameter of the model is there with its shape and
+  // a float dtype: all that is missing or wrong is reported at once. Reads no weights.
   static Result<HfFolder> open(const std::filesystem::path& folder);
 
   const std::filesystem::path& folder() const { return folder_; }
   const ModelShape& shape() const { return shape_; }
   const TensorInfo* find(std::string_view parameter) const;
-  // Rows [first, first + count) of a parameter as floats, row-major. kNotFound for an unknown name. Threads may share it.
-  Result<void> read_rows(std::string_view parameter, std::int64_t first, std::int64_t count, std::span<float> out) const;
+  // Rows [first, first + count) of a parameter as floats, row-major. kNotFound for an unknown name. Threads may share
+  // it.
+  Result<void> read_rows(std::string_view parameter, std::int64_t first, std::int64_t count,
+                         std::span<float> out) const;
 
  private:
   HfFolder(std::filesystem::path folder, ModelShape shape) : folder_(std::move(folder)), shape_(std::move(shape)) {}

@@ -63,7 +63,8 @@ TEST_F(HfFolderTest, ReadsOneFileAndSeveralAlike) {
 TEST_F(HfFolderTest, ReportsEveryMissingOrMisshapenParameter) {
   write_model(root_ / "one", FileDtype::kF32, 1 << 30);
   std::string config = replace_all(kConfig, "\"num_hidden_layers\":2", "\"num_hidden_layers\":3");
-  ASSERT_TRUE(write_file_atomic(root_ / "one/config.json", replace_all(config, "\"vocab_size\":10", "\"vocab_size\":11")));
+  ASSERT_TRUE(
+      write_file_atomic(root_ / "one/config.json", replace_all(config, "\"vocab_size\":10", "\"vocab_size\":11")));
   const auto model = HfFolder::open(root_ / "one");
   ASSERT_FALSE(model);
   EXPECT_EQ(model.error().details.size(), 11u);
@@ -71,7 +72,8 @@ TEST_F(HfFolderTest, ReportsEveryMissingOrMisshapenParameter) {
 }
 
 TEST_F(HfFolderTest, IndexMayNotLeadOutOfTheFolder) {
-  ASSERT_TRUE(write_file_atomic(root_ / "source/model.safetensors.index.json", R"({"weight_map":{"a":"../../etc/passwd"}})"));
+  ASSERT_TRUE(
+      write_file_atomic(root_ / "source/model.safetensors.index.json", R"({"weight_map":{"a":"../../etc/passwd"}})"));
   const auto model = HfFolder::open(root_ / "source");
   ASSERT_FALSE(model);
   EXPECT_NE(model.error().message.find("names no file of this folder"), std::string::npos);

@@ -16,10 +16,16 @@ namespace fs = std::filesystem;
 
 // Everything beside the weights that a loader looks for.
 const std::vector<std::string>& companion_files() {
-  static const std::vector<std::string> names = {
-      "generation_config.json", "tokenizer.json",          "tokenizer_config.json", "special_tokens_map.json",
-      "added_tokens.json",      "vocab.json",              "merges.txt",            "tokenizer.model",
-      "chat_template.jinja",    "chat_template.json"};
+  static const std::vector<std::string> names = {"generation_config.json",
+                                                 "tokenizer.json",
+                                                 "tokenizer_config.json",
+                                                 "special_tokens_map.json",
+                                                 "added_tokens.json",
+                                                 "vocab.json",
+                                                 "merges.txt",
+                                                 "tokenizer.model",
+                                                 "chat_template.jinja",
+                                                 "chat_template.json"};
   return names;
 }
 

@@ -37,7 +37,8 @@ class HfOutput {
   Result<void> create(const std::filesystem::path& source_model) const;
   // Every rank, after create() returned on the one that called it.
   Result<void> open();
-  Result<void> write_rows(std::string_view parameter, std::int64_t first, std::int64_t count, std::span<const float> values);
+  Result<void> write_rows(std::string_view parameter, std::int64_t first, std::int64_t count,
+                          std::span<const float> values);
   Result<void> sync();  // this process's bytes are on disk
 
  private:

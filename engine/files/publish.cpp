@@ -35,7 +35,9 @@ fs::path parent_of(const fs::path& path) {
   return clean.has_parent_path() ? clean.parent_path() : fs::path(".");
 }
 
-bool is_weights(const std::string& name) { return name.starts_with("model") && name.ends_with(".safetensors"); }
+bool is_weights(const std::string& name) {
+  return name.starts_with("model") && name.ends_with(".safetensors");
+}
 
 // What points at other files comes last, so that no reader follows it to a file that is not there yet.
 int order_of(const std::string& name) {

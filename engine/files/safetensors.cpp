@@ -28,7 +28,8 @@ Result<SafetensorsHeader> read_header(const File& file) {
 
 // The caller asked for rows that the tensor does not have, or gave a buffer of another size: our own mistake.
 void check_range(const TensorInfo& tensor, std::int64_t first, std::int64_t count, std::uint64_t given_elements) {
-  if (first < 0 || count < 0 || count > tensor.rows() - first) throw std::logic_error("rows out of range: " + tensor.name);
+  if (first < 0 || count < 0 || count > tensor.rows() - first)
+    throw std::logic_error("rows out of range: " + tensor.name);
   if (given_elements != static_cast<std::uint64_t>(count * tensor.row_elements())) {
     throw std::logic_error("buffer does not fit the rows: " + tensor.name);
   }
@@ -100,8 +101,11 @@ Result<SafetensorsWriter> SafetensorsWriter::open(const std::filesystem::path& p
   const auto there = read_header(*file);
   if (!there) return there.error();
   if (print_safetensors_header(*there) != print_safetensors_header(header)) {
-    return Error{ErrorCode::kConflict, "the file on disk is not the one this rank planned to write",
-                 "all ranks need the same model, dtype and output", path.string(), {}};
+    return Error{ErrorCode::kConflict,
+                 "the file on disk is not the one this rank planned to write",
+                 "all ranks need the same model, dtype and output",
+                 path.string(),
+                 {}};
   }
   return SafetensorsWriter(std::move(*file), header);
 }

@@ -49,7 +49,8 @@ class SafetensorsFile {
   const SafetensorsHeader& header() const { return header_; }
   const std::filesystem::path& path() const { return file_.path(); }
   // Rows [first, first + count) of a tensor of this file, as they lie there: count * row_bytes() bytes.
-  Result<void> read_rows(const TensorInfo& tensor, std::int64_t first, std::int64_t count, std::span<std::byte> out) const;
+  Result<void> read_rows(const TensorInfo& tensor, std::int64_t first, std::int64_t count,
+                         std::span<std::byte> out) const;
   // The same as floats: count * row_elements() of them, converted from F32, BF16 or F16 in pieces of 4 MiB.
   Result<void> read_rows(const TensorInfo& tensor, std::int64_t first, std::int64_t count, std::span<float> out) const;
 
@@ -68,7 +69,8 @@ struct TensorPlan {
 };
 SafetensorsHeader plan_safetensors(const std::vector<TensorPlan>& tensors);
 
-// Makes the file with its header and reserves its space; the tensors' bytes are zeros until written. One process calls it.
+// Makes the file with its header and reserves its space; the tensors' bytes are zeros until written. One process calls
+// it.
 Result<void> create_safetensors(const std::filesystem::path& path, const SafetensorsHeader& header);
 
 // Writes rows into a file that create_safetensors() made. Any number of processes, each its own rows.
@@ -77,7 +79,8 @@ class SafetensorsWriter {
   // Checks that the file on disk is the one planned.
   static Result<SafetensorsWriter> open(const std::filesystem::path& path, const SafetensorsHeader& header);
   // count * row_bytes() bytes, already of the tensor's dtype. kNotFound for a name that is not in the plan.
-  Result<void> write_rows(std::string_view name, std::int64_t first, std::int64_t count, std::span<const std::byte> bytes);
+  Result<void> write_rows(std::string_view name, std::int64_t first, std::int64_t count,
+                          std::span<const std::byte> bytes);
   // count * row_elements() floats, converted to the tensor's dtype in pieces of 4 MiB.
   Result<void> write_rows(std::string_view name, std::int64_t first, std::int64_t count, std::span<const float> values);
   Result<void> sync() { return file_.sync(); }

@@ -10,7 +10,9 @@ namespace {
 
 constexpr std::size_t kMaxDims = 16;
 
-std::string tensor_named(std::string_view name) { return "tensor \"" + quote_input(name, 120) + "\""; }
+std::string tensor_named(std::string_view name) {
+  return "tensor \"" + quote_input(name, 120) + "\"";
+}
 
 // Collects the tensors while the JSON is read, without a document in memory: a header may be 100 MB. Stops at the first
 // thing that no safetensors file holds.

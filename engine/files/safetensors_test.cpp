@@ -30,7 +30,8 @@ std::string problem_of(const std::string& json, std::uint64_t data_bytes) {
 }
 
 TEST_F(Safetensors, SeveralProcessesWriteTheirRowsIntoOneFile) {
-  const auto plan = plan_safetensors({{"a", FileDtype::kF32, {5, 3}}, {"b", FileDtype::kBF16, {4}}, {"s", FileDtype::kF32, {}}});
+  const auto plan =
+      plan_safetensors({{"a", FileDtype::kF32, {5, 3}}, {"b", FileDtype::kBF16, {4}}, {"s", FileDtype::kF32, {}}});
   const fs::path path = folder_ / "model.safetensors";
   ASSERT_TRUE(create_safetensors(path, plan));
   for (int rank = 0; rank < 2; ++rank) {
@@ -73,26 +74,32 @@ TEST(SafetensorsHeader, RefusesHostileHeadersAndNamesTheTensor) {
   EXPECT_NE(problem_of(good, 9).find("1 unused bytes at the end"), std::string::npos);
   EXPECT_NE(problem_of(good, 7).find("\"w\" reaches past the end"), std::string::npos);
   const auto with = [](const std::string& entry) { return "{\"w\":{" + entry + "}}"; };
-  EXPECT_NE(problem_of(with(R"("dtype":"F32","shape":[4294967296,4294967296,4],"data_offsets":[0,8])"), 8).find("larger than any"),
+  EXPECT_NE(problem_of(with(R"("dtype":"F32","shape":[4294967296,4294967296,4],"data_offsets":[0,8])"), 8)
+                .find("larger than any"),
             std::string::npos);
-  EXPECT_NE(problem_of(with(R"("dtype":"F32","shape":[3],"data_offsets":[0,8])"), 8).find("need 12 bytes"), std::string::npos);
-  EXPECT_NE(problem_of(with(R"("dtype":"F32","shape":[2],"data_offsets":[8,0])"), 8).find("before it begins"), std::string::npos);
+  EXPECT_NE(problem_of(with(R"("dtype":"F32","shape":[3],"data_offsets":[0,8])"), 8).find("need 12 bytes"),
+            std::string::npos);
+  EXPECT_NE(problem_of(with(R"("dtype":"F32","shape":[2],"data_offsets":[8,0])"), 8).find("before it begins"),
+            std::string::npos);
   EXPECT_NE(problem_of(with(R"("dtype":"F99","shape":[2],"data_offsets":[0,8])"), 8).find("F99"), std::string::npos);
-  for (const auto* entry : {R"("dtype":"F32","shape":[-2],"data_offsets":[0,8])", R"("dtype":"F32","shape":[2.0],"data_offsets":[0,8])",
-                            R"("dtype":"F32","shape":[2],"data_offsets":[0,8,9])", R"("dtype":"F32","shape":[[2]],"data_offsets":[0,8])",
-                            R"("shape":[2],"data_offsets":[0,8])", R"("dtype":"F32","shape":null,"data_offsets":[0,8])",
-                            R"("dtype":"F32","shape":[9223372036854775808],"data_offsets":[0,8])",
-                            R"("dtype":{"x":{"y":1}},"shape":[2],"data_offsets":[0,8])"}) {
+  for (const auto* entry :
+       {R"("dtype":"F32","shape":[-2],"data_offsets":[0,8])", R"("dtype":"F32","shape":[2.0],"data_offsets":[0,8])",
+        R"("dtype":"F32","shape":[2],"data_offsets":[0,8,9])", R"("dtype":"F32","shape":[[2]],"data_offsets":[0,8])",
+        R"("shape":[2],"data_offsets":[0,8])", R"("dtype":"F32","shape":null,"data_offsets":[0,8])",
+        R"("dtype":"F32","shape":[9223372036854775808],"data_offsets":[0,8])",
+        R"("dtype":{"x":{"y":1}},"shape":[2],"data_offsets":[0,8])"}) {
     EXPECT_NE(problem_of(with(entry), 8), "") << entry;
   }
-  for (const auto* text : {"", "[]", "7", "{\"w\":3}", "{\"w\":[1]}", "{", "{}}", "null"}) EXPECT_NE(problem_of(text, 8), "") << text;
+  for (const auto* text : {"", "[]", "7", "{\"w\":3}", "{\"w\":[1]}", "{", "{}}", "null"})
+    EXPECT_NE(problem_of(text, 8), "") << text;
   EXPECT_EQ(problem_of("{}", 0), "");
 }
 
 TEST(SafetensorsHeader, RefusesHolesOverlapsAndDoubles) {
   const auto two = [](int begin, const char* second) {
     return R"({"a":{"dtype":"U8","shape":[4],"data_offsets":[0,4]},")" + std::string(second) +
-           R"(":{"dtype":"U8","shape":[4],"data_offsets":[)" + std::to_string(begin) + "," + std::to_string(begin + 4) + "]}}";
+           R"(":{"dtype":"U8","shape":[4],"data_offsets":[)" + std::to_string(begin) + "," + std::to_string(begin + 4) +
+           "]}}";
   };
   EXPECT_EQ(problem_of(two(4, "b"), 8), "");
   EXPECT_NE(problem_of(two(3, "b"), 8).find("\"b\" overlaps"), std::string::npos);
@@ -101,7 +108,8 @@ TEST(SafetensorsHeader, RefusesHolesOverlapsAndDoubles) {
 }
 
 TEST(SafetensorsHeader, AnyDamageGivesAnAnswer) {
-  const std::string good = print_safetensors_header(plan_safetensors({{"a", FileDtype::kF32, {2, 2}}, {"b", FileDtype::kU8, {3}}}));
+  const std::string good =
+      print_safetensors_header(plan_safetensors({{"a", FileDtype::kF32, {2, 2}}, {"b", FileDtype::kU8, {3}}}));
   std::mt19937 random(1);
   for (int i = 0; i < 2000; ++i) {
     std::string bad = good.substr(8);
@@ -115,7 +123,8 @@ TEST(SafetensorsHeader, AnyDamageGivesAnAnswer) {
 
 TEST_F(Safetensors, RefusesFilesThatAreTooShortOrClaimTooMuch) {
   const fs::path path = folder_ / "x.safetensors";
-  for (const std::string& text : {std::string(""), std::string("short"), std::string(16, '\xff'), std::string(64, 'A')}) {
+  for (const std::string& text :
+       {std::string(""), std::string("short"), std::string(16, '\xff'), std::string(64, 'A')}) {
     ASSERT_TRUE(write_file_atomic(path, text));
     EXPECT_FALSE(SafetensorsFile::open(path));
   }

@@ -24,10 +24,13 @@ struct Heads {
   float scale() const { return 1.0f / std::sqrt(static_cast<float>(dim)); }
 };
 
-// Rows [begin, end) of q [T, heads * dim] as [kv, positions * group, dim]: the query heads that share a KV head lie together.
+// Rows [begin, end) of q [T, heads * dim] as [kv, positions * group, dim]: the query heads that share a KV head lie
+// together.
 at::Tensor pack_queries(const at::Tensor& q, std::int64_t begin, std::int64_t end, const Heads& h) {
-  return q.narrow(0, begin, end - begin).view({end - begin, h.kv, h.group(), h.dim}).permute({1, 0, 2, 3}).reshape(
-      {h.kv, (end - begin) * h.group(), h.dim});
+  return q.narrow(0, begin, end - begin)
+      .view({end - begin, h.kv, h.group(), h.dim})
+      .permute({1, 0, 2, 3})
+      .reshape({h.kv, (end - begin) * h.group(), h.dim});
 }
 void unpack_queries(const at::Tensor& packed, at::Tensor& out, std::int64_t begin, std::int64_t end, const Heads& h) {
   out.narrow(0, begin, end - begin)

@@ -26,8 +26,8 @@ class RmsNorm : public Function<RmsNorm> {
       using T = decltype(tag);
       for_rows(rows, h, [&](std::int64_t begin, std::int64_t end) {
         row_kernels<T>().rms_norm(x.const_data_ptr<T>() + begin * h, weight.const_data_ptr<T>(),
-                                  y.mutable_data_ptr<T>() + begin * h, rstd.mutable_data_ptr<float>() + begin, end - begin,
-                                  h, static_cast<float>(eps));
+                                  y.mutable_data_ptr<T>() + begin * h, rstd.mutable_data_ptr<float>() + begin,
+                                  end - begin, h, static_cast<float>(eps));
       });
     });
     ctx->save_for_backward({x, weight, rstd});
@@ -92,15 +92,17 @@ class SwiGlu : public Function<SwiGlu> {
   }
 };
 
-at::Tensor rotate(const at::Tensor& x, const at::Tensor& cosine, const at::Tensor& sine, std::int64_t heads, float sign) {
+at::Tensor rotate(const at::Tensor& x, const at::Tensor& cosine, const at::Tensor& sine, std::int64_t heads,
+                  float sign) {
   at::Tensor y = at::empty_like(x);
   const std::int64_t tokens = x.size(0), dim = x.size(1) / heads;
   for_dtype(x, [&](auto tag) {
     using T = decltype(tag);
     for_rows(tokens, heads * dim, [&](std::int64_t begin, std::int64_t end) {
-      row_kernels<T>().rope(x.const_data_ptr<T>() + begin * heads * dim, cosine.const_data_ptr<float>() + begin * dim / 2,
-                            sine.const_data_ptr<float>() + begin * dim / 2, y.mutable_data_ptr<T>() + begin * heads * dim,
-                            end - begin, heads, dim, sign);
+      row_kernels<T>().rope(x.const_data_ptr<T>() + begin * heads * dim,
+                            cosine.const_data_ptr<float>() + begin * dim / 2,
+                            sine.const_data_ptr<float>() + begin * dim / 2,
+                            y.mutable_data_ptr<T>() + begin * heads * dim, end - begin, heads, dim, sign);
     });
   });
   return y;
@@ -123,8 +125,12 @@ class Rope : public Function<Rope> {
 
 }  // namespace
 
-at::Tensor rms_norm(const at::Tensor& x, const at::Tensor& weight, double eps) { return RmsNorm::apply(x, weight, eps); }
-at::Tensor swiglu(const at::Tensor& gate, const at::Tensor& up) { return SwiGlu::apply(gate, up); }
+at::Tensor rms_norm(const at::Tensor& x, const at::Tensor& weight, double eps) {
+  return RmsNorm::apply(x, weight, eps);
+}
+at::Tensor swiglu(const at::Tensor& gate, const at::Tensor& up) {
+  return SwiGlu::apply(gate, up);
+}
 at::Tensor rope(const at::Tensor& x, const at::Tensor& cosine, const at::Tensor& sine, std::int64_t heads) {
   return Rope::apply(x, cosine, sine, heads);
 }

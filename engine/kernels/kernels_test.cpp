@@ -9,8 +9,8 @@ namespace {
 
 // Values and all input gradients of ours against a composition of LibTorch's own operations.
 void expect_same(const std::function<at::Tensor(const std::vector<at::Tensor>&)>& ours,
-                 const std::function<at::Tensor(const std::vector<at::Tensor>&)>& reference, std::vector<at::Tensor> inputs,
-                 double tolerance) {
+                 const std::function<at::Tensor(const std::vector<at::Tensor>&)>& reference,
+                 std::vector<at::Tensor> inputs, double tolerance) {
   std::vector<at::Tensor> copies;
   for (auto& input : inputs) {
     input.set_requires_grad(true);
@@ -53,7 +53,8 @@ TEST(RmsNorm, EqualsItsDefinition) {
 TEST(SwiGlu, EqualsItsDefinition) {
   at::manual_seed(2);
   expect_same([](const auto& in) { return swiglu(in[0], in[1]); },
-              [](const auto& in) { return at::silu(in[0]) * in[1]; }, {at::randn({9, 33}) * 4, at::randn({9, 33})}, 1e-5);
+              [](const auto& in) { return at::silu(in[0]) * in[1]; }, {at::randn({9, 33}) * 4, at::randn({9, 33})},
+              1e-5);
 }
 
 TEST(Rope, RotatesHalvesAndItsBackwardRotatesBack) {

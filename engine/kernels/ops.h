@@ -1,5 +1,5 @@
-// Differentiable building blocks of decoder models on CPU, fused. Floating tensors are fp32 or bf16, contiguous, all of one
-// dtype; T tokens of all documents of a micro-batch lie one behind the other.
+// Differentiable building blocks of decoder models on CPU, fused. Floating tensors are fp32 or bf16, contiguous, all of
+// one dtype; T tokens of all documents of a micro-batch lie one behind the other.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -19,8 +19,8 @@ at::Tensor swiglu(const at::Tensor& gate, const at::Tensor& up);
 at::Tensor rope(const at::Tensor& x, const at::Tensor& cosine, const at::Tensor& sine, std::int64_t heads);
 
 // Causal attention inside each document. q [T, heads * dim], k and v [T, kv_heads * dim]; document d is rows
-// [starts[d], starts[d + 1]). Returns [T, heads * dim]. Scores of a block of queries are made, used and made again in the
-// backward: memory grows with T, not with T^2; K and V are never expanded to all heads.
+// [starts[d], starts[d + 1]). Returns [T, heads * dim]. Scores of a block of queries are made, used and made again in
+// the backward: memory grows with T, not with T^2; K and V are never expanded to all heads.
 at::Tensor document_attention(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
                               const std::vector<std::int64_t>& starts, std::int64_t heads, std::int64_t kv_heads);
 

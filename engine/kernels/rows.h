@@ -1,5 +1,6 @@
 // Row-wise CPU kernels that LibTorch has only as chains of small operations. One source, compiled for several
-// instruction sets; the best one that this processor runs is chosen once. T: float or bf16 (c10::BFloat16); sums are fp32.
+// instruction sets; the best one that this processor runs is chosen once. T: float or bf16 (c10::BFloat16); sums are
+// fp32.
 #pragma once
 
 #include <cstdint>

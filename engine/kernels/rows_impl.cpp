@@ -40,7 +40,8 @@ void rms_norm(const T* x, const T* w, T* y, float* rstd, std::int64_t rows, std:
     }
     const float scale = 1.0f / std::sqrt(sum / static_cast<float>(h) + eps);
     rstd[row] = scale;
-    for (std::int64_t i = 0; i < h; ++i) y[i] = static_cast<T>(static_cast<float>(x[i]) * scale * static_cast<float>(w[i]));
+    for (std::int64_t i = 0; i < h; ++i)
+      y[i] = static_cast<T>(static_cast<float>(x[i]) * scale * static_cast<float>(w[i]));
   }
 }
 
@@ -158,12 +159,16 @@ double cross_entropy(T* logits, const std::int64_t* labels, std::int64_t rows, s
 }
 
 template <class T>
-constexpr RowKernels<T> kTable = {rms_norm<T>,       rms_norm_backward<T>, swiglu<T>,           swiglu_backward<T>, rope<T>,
-                                  causal_softmax<T>, softmax_backward<T>,  cross_entropy<T>};
+constexpr RowKernels<T> kTable = {rms_norm<T>, rms_norm_backward<T>, swiglu<T>,           swiglu_backward<T>,
+                                  rope<T>,     causal_softmax<T>,    softmax_backward<T>, cross_entropy<T>};
 
 }  // namespace
 
-const RowKernels<float>& float_table() { return kTable<float>; }
-const RowKernels<c10::BFloat16>& bf16_table() { return kTable<c10::BFloat16>; }
+const RowKernels<float>& float_table() {
+  return kTable<float>;
+}
+const RowKernels<c10::BFloat16>& bf16_table() {
+  return kTable<c10::BFloat16>;
+}
 
 }  // namespace fx::engine::FX_ISA

@@ -1,5 +1,5 @@
-// What the step driver needs of a model: an ordered list of stages, each with the parameters that are gathered for it. A
-// family implements this in engine/models/<family>/.
+// What the step driver needs of a model: an ordered list of stages, each with the parameters that are gathered for it.
+// A family implements this in engine/models/<family>/.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -25,8 +25,8 @@ struct Batch {
 
 // A stage of the forward pass. Several stages may use the parameters of one group (tied embedding and head).
 struct StageDef {
-  std::string name;        // "embedding", "layer 3", "head"
-  std::size_t group = 0;   // index into Model::groups
+  std::string name;                 // "embedding", "layer 3", "head"
+  std::size_t group = 0;            // index into Model::groups
   std::vector<std::size_t> params;  // indices into that group, in the order in which the stage wants them
 };
 
@@ -36,8 +36,8 @@ struct GroupDef {
 };
 
 struct HeadResult {
-  double loss_sum = 0;     // over the valid labels
-  at::Tensor grad_input;   // [T, hidden]; undefined when no gradient was asked for
+  double loss_sum = 0;    // over the valid labels
+  at::Tensor grad_input;  // [T, hidden]; undefined when no gradient was asked for
 };
 
 using StageParams = std::vector<at::Tensor>;  // full parameters in StageDef::params order
@@ -49,9 +49,11 @@ class Model {
   virtual const std::vector<StageDef>& stages() const = 0;
   virtual const std::vector<GroupDef>& groups() const = 0;
 
-  virtual at::Tensor embed(const StageParams& params, const Batch& batch) const = 0;                      // [T, hidden]
-  virtual at::Tensor block(const StageParams& params, const at::Tensor& x, const Batch& batch) const = 0;  // [T, hidden]
-  // Mean-free loss of the head; with gradients (each scaled by scale) those of the parameters are added to their grad().
+  virtual at::Tensor embed(const StageParams& params, const Batch& batch) const = 0;  // [T, hidden]
+  virtual at::Tensor block(const StageParams& params, const at::Tensor& x,
+                           const Batch& batch) const = 0;  // [T, hidden]
+  // Mean-free loss of the head; with gradients (each scaled by scale) those of the parameters are added to their
+  // grad().
   virtual HeadResult head(const StageParams& params, const at::Tensor& x, const Batch& batch, float scale,
                           bool with_gradient) const = 0;
   virtual at::Tensor logits(const StageParams& params, const at::Tensor& x) const = 0;  // [T, vocab]

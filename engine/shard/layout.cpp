@@ -5,7 +5,9 @@
 
 namespace fx::engine {
 
-std::int64_t rows_per_rank(std::int64_t rows, int size) { return (rows + size - 1) / size; }
+std::int64_t rows_per_rank(std::int64_t rows, int size) {
+  return (rows + size - 1) / size;
+}
 
 RowRange rows_of(std::int64_t rows, int rank, int size) {
   const std::int64_t c = rows_per_rank(rows, size);

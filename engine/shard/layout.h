@@ -1,4 +1,5 @@
-// How the parameters of one group are cut into rank shards: along dim 0, by the rule of torch.chunk, padded at the tail.
+// How the parameters of one group are cut into rank shards: along dim 0, by the rule of torch.chunk, padded at the
+// tail.
 #pragma once
 
 #include <cstdint>

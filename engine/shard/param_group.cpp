@@ -8,7 +8,8 @@
 
 namespace fx::engine {
 
-ParamGroup::ParamGroup(std::string name, const std::vector<ParamDef>& params, MixedPrecision precision, Collectives& comm)
+ParamGroup::ParamGroup(std::string name, const std::vector<ParamDef>& params, MixedPrecision precision,
+                       Collectives& comm)
     : name_(std::move(name)), layout_(make_layout(params, comm.size())), precision_(precision), comm_(comm) {
   master_ = at::zeros({layout_.shard_numel}, at::kFloat);
   full_buffer_ = at::empty({layout_.full_numel}, precision_.param_dtype);

@@ -17,7 +17,9 @@
 namespace fx::engine {
 namespace {
 
-at::ScalarType scalar_type(const std::string& dtype) { return dtype == "bf16" ? at::kBFloat16 : at::kFloat; }
+at::ScalarType scalar_type(const std::string& dtype) {
+  return dtype == "bf16" ? at::kBFloat16 : at::kFloat;
+}
 
 StepPolicy policy_of(const FsdpSpec& fsdp) {
   StepPolicy policy;
@@ -27,7 +29,9 @@ StepPolicy policy_of(const FsdpSpec& fsdp) {
   return policy;
 }
 
-at::Tensor to_tensor(const std::vector<std::int64_t>& values) { return at::tensor(values, at::kLong); }
+at::Tensor to_tensor(const std::vector<std::int64_t>& values) {
+  return at::tensor(values, at::kLong);
+}
 
 Batch to_batch(const MicroBatch& micro) {
   return {to_tensor(micro.ids), to_tensor(micro.labels), to_tensor(micro.positions), micro.document_offsets};
@@ -67,7 +71,8 @@ class Run {
         optimizer_(spec.optimizer, sharded_.groups()) {}
 
   Result<void> load() {
-    if (auto loaded = agree(comm_, "loading the model", load_weights(folder_, sharded_.groups(), comm_.rank())); !loaded) {
+    if (auto loaded = agree(comm_, "loading the model", load_weights(folder_, sharded_.groups(), comm_.rank()));
+        !loaded) {
       return loaded;
     }
     const auto checkpoint = spec_.checkpoint.resume ? newest_checkpoint(checkpoint_root(spec_.output)) : std::nullopt;
@@ -75,8 +80,8 @@ class Run {
       first_step_ = checkpoint->step;
       if (auto loaded = load_checkpoint(*checkpoint, sharded_.groups(), optimizer_, comm_); !loaded) return loaded;
     }
-    reporter_.report(StartEvent{comm_.size(), data_.steps, first_step_, parameter_count(folder_.shape()), comm_.backend(),
-                                spec_.fsdp.param_dtype, spec_.fsdp.reduce_dtype,
+    reporter_.report(StartEvent{comm_.size(), data_.steps, first_step_, parameter_count(folder_.shape()),
+                                comm_.backend(), spec_.fsdp.param_dtype, spec_.fsdp.reduce_dtype,
                                 static_cast<long long>(data_.packs.packs.size()),
                                 static_cast<long long>(data_.file.info().documents)});
     return {};
@@ -113,7 +118,8 @@ class Run {
     double loss = 0, tokens = 0;
     std::optional<Error> bad;
     for (std::int64_t m = 0; m < data_.batches.micro_batches(step); ++m) {
-      auto micro = make_micro_batch(data_.file, data_.packs, data_.batches.packs_of(step, m, comm_.rank()), folder_.shape().vocab);
+      auto micro = make_micro_batch(data_.file, data_.packs, data_.batches.packs_of(step, m, comm_.rank()),
+                                    folder_.shape().vocab);
       if (!micro) {  // go on with a dummy, so that the others are not left waiting; the step's end tells them
         bad = micro.error();
         micro = make_micro_batch(data_.file, data_.packs, {}, folder_.shape().vocab);
@@ -131,7 +137,8 @@ class Run {
     const double mean = total[0] / static_cast<double>(std::max<std::int64_t>(1, valid));
     const double norm = clip_gradients(sharded_.groups(), spec_.optimizer.clip_grad, comm_);
     if (!std::isfinite(mean) || !std::isfinite(norm)) {
-      return internal_error("step " + std::to_string(step + 1) + ": the " + (std::isfinite(mean) ? "gradient norm" : "loss") +
+      return internal_error("step " + std::to_string(step + 1) + ": the " +
+                            (std::isfinite(mean) ? "gradient norm" : "loss") +
                             " is not finite; lower optimizer.lr, or look for bad data in this step's packs");
     }
     const double lr = learning_rate(spec_.optimizer, step, data_.steps);
@@ -147,8 +154,9 @@ class Run {
     at::Tensor mine = at::tensor({static_cast<double>(peak_resident_bytes())}, at::kDouble);
     comm_.all_gather("peak memory", peaks, mine).wait();
     const double* values = peaks.const_data_ptr<double>();
-    reporter_.report(StepEvent{step, loss, norm, lr, static_cast<long long>(tokens), tokens / seconds, stats.wait_seconds * 1000,
-                               stats.bytes_sent, std::vector<double>(values, values + comm_.size())});
+    reporter_.report(StepEvent{step, loss, norm, lr, static_cast<long long>(tokens), tokens / seconds,
+                               stats.wait_seconds * 1000, stats.bytes_sent,
+                               std::vector<double>(values, values + comm_.size())});
   }
 
   Result<void> checkpoint(long long step) {
@@ -177,26 +185,34 @@ class Run {
 Result<void> check_supported(const RunSpec& spec, int world_size) {
   std::vector<Error> errors;
   if (spec.ranks != world_size) {
-    errors.push_back(invalid_argument("ranks", "the spec says " + std::to_string(spec.ranks) + " ranks, but WORLD_SIZE is " +
-                                                   std::to_string(world_size), "start as many ranks as the spec says"));
+    errors.push_back(invalid_argument(
+        "ranks",
+        "the spec says " + std::to_string(spec.ranks) + " ranks, but WORLD_SIZE is " + std::to_string(world_size),
+        "start as many ranks as the spec says"));
   }
   if (spec.data.format != "tokens") {
-    errors.push_back(unsupported("data.format", "the engine reads token files only",
-                                 "make one with engine/data/tokenize.py, or start the run with fsdp-expert launch, which does"));
+    errors.push_back(
+        unsupported("data.format", "the engine reads token files only",
+                    "make one with engine/data/tokenize.py, or start the run with fsdp-expert launch, which does"));
   }
-  if (spec.fsdp.replicate > 1) errors.push_back(unsupported("fsdp.replicate", "replicated shards are not built in yet", "use 1"));
+  if (spec.fsdp.replicate > 1)
+    errors.push_back(unsupported("fsdp.replicate", "replicated shards are not built in yet", "use 1"));
   if (spec.fsdp.reshard_after_forward.group_size > 0) {
-    errors.push_back(unsupported("fsdp.reshard_after_forward", "a group size is not built in yet", "use true or false"));
+    errors.push_back(
+        unsupported("fsdp.reshard_after_forward", "a group size is not built in yet", "use true or false"));
   }
   if (spec.fsdp.cpu_offload) {
-    errors.push_back(unsupported("fsdp.cpu_offload", "this build computes on the CPU: the shards are in host memory already", "use false"));
+    errors.push_back(unsupported("fsdp.cpu_offload",
+                                 "this build computes on the CPU: the shards are in host memory already", "use false"));
   }
-  if (spec.checkpoint.async) errors.push_back(unsupported("checkpoint.async", "checkpoints are written synchronously", "use false"));
+  if (spec.checkpoint.async)
+    errors.push_back(unsupported("checkpoint.async", "checkpoints are written synchronously", "use false"));
   if (errors.empty()) return {};
   return combine(std::move(errors));
 }
 
-Result<void> run_training(const RunSpec& spec, Collectives& comm, const Reporter& reporter, const std::atomic<bool>& stop) {
+Result<void> run_training(const RunSpec& spec, Collectives& comm, const Reporter& reporter,
+                          const std::atomic<bool>& stop) {
   auto folder = HfFolder::open(spec.model);
   Result<void> opened = folder ? Result<void>() : Result<void>(folder.error());
   if (auto all = agree(comm, "opening the model", opened); !all) return all;

@@ -15,6 +15,7 @@ Result<void> check_supported(const RunSpec& spec, int world_size);
 
 // stop: set from outside (SIGTERM); the ranks agree on it after a step, write a checkpoint and end without error.
 // Throws CollectiveError when a peer is lost.
-Result<void> run_training(const RunSpec& spec, Collectives& comm, const Reporter& reporter, const std::atomic<bool>& stop);
+Result<void> run_training(const RunSpec& spec, Collectives& comm, const Reporter& reporter,
+                          const std::atomic<bool>& stop);
 
 }  // namespace fx::engine

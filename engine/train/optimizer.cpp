@@ -20,8 +20,10 @@ double learning_rate(const OptimizerSpec& spec, long long step, long long steps)
   return spec.lr * 0.5 * (1 + std::cos(3.14159265358979323846 * done));
 }
 
-AdamW::AdamW(const OptimizerSpec& spec, std::vector<std::unique_ptr<ParamGroup>>& groups) : spec_(spec), groups_(groups) {
-  for (const auto& group : groups) states_.push_back({at::zeros_like(group->master()), at::zeros_like(group->master())});
+AdamW::AdamW(const OptimizerSpec& spec, std::vector<std::unique_ptr<ParamGroup>>& groups)
+    : spec_(spec), groups_(groups) {
+  for (const auto& group : groups)
+    states_.push_back({at::zeros_like(group->master()), at::zeros_like(group->master())});
 }
 
 void AdamW::step(double lr) {
@@ -37,11 +39,13 @@ void AdamW::step(double lr) {
       std::int64_t count = 0;
       while (last < params.size() && (params[last].def.shape.size() > 1) == decay) count += params[last++].padded;
       const std::int64_t begin = params[first].shard_offset;
-      std::vector<at::Tensor> weight = {group.master().narrow(0, begin, count)}, grad = {group.grad().narrow(0, begin, count)},
-                              m = {states_[g].exp_avg.narrow(0, begin, count)}, v = {states_[g].exp_avg_sq.narrow(0, begin, count)},
-                              none, steps = {at::full({}, static_cast<double>(steps_done_), at::kFloat)};
-      at::_fused_adamw_(weight, grad, m, v, none, steps, lr, spec_.betas[0], spec_.betas[1], decay ? spec_.weight_decay : 0.0,
-                        spec_.eps, false, false);
+      std::vector<at::Tensor> weight = {group.master().narrow(0, begin, count)},
+                              grad = {group.grad().narrow(0, begin, count)},
+                              m = {states_[g].exp_avg.narrow(0, begin, count)},
+                              v = {states_[g].exp_avg_sq.narrow(0, begin, count)}, none,
+                              steps = {at::full({}, static_cast<double>(steps_done_), at::kFloat)};
+      at::_fused_adamw_(weight, grad, m, v, none, steps, lr, spec_.betas[0], spec_.betas[1],
+                        decay ? spec_.weight_decay : 0.0, spec_.eps, false, false);
       first = last;
     }
     group.zero_grad();

@@ -33,8 +33,9 @@ class AdamW {
   long long steps_done_ = 0;
 };
 
-// L2 norm of all gradients of the whole model, the same on every rank (one all-reduce). Scales the shards so that it is at
-// most max_norm (0: no clipping) and returns the norm before. NaN or infinity comes back as it is and nothing is scaled.
+// L2 norm of all gradients of the whole model, the same on every rank (one all-reduce). Scales the shards so that it is
+// at most max_norm (0: no clipping) and returns the norm before. NaN or infinity comes back as it is and nothing is
+// scaled.
 double clip_gradients(std::vector<std::unique_ptr<ParamGroup>>& groups, double max_norm, Collectives& comm);
 
 }  // namespace fx::engine

@@ -9,12 +9,15 @@ namespace fx::engine {
 
 Reporter::Reporter(std::filesystem::path events_file, int rank) : events_file_(std::move(events_file)), rank_(rank) {}
 
-long long Reporter::now() { return unix_millis(); }
+long long Reporter::now() {
+  return unix_millis();
+}
 
 void Reporter::write(const Event& event) const {
   if (rank_ != 0) return;
   const std::string line = to_event_line(event);
-  if (auto wrote = append_file(events_file_, line); !wrote) std::fprintf(stderr, "%s\n", to_line(wrote.error()).c_str());
+  if (auto wrote = append_file(events_file_, line); !wrote)
+    std::fprintf(stderr, "%s\n", to_line(wrote.error()).c_str());
   std::fputs(line.c_str(), stdout);
   std::fflush(stdout);
 }

@@ -1,5 +1,5 @@
-// Where a run's events go: lines in the file named by FX_EVENTS, else <output>/events.jsonl, written by rank 0. Errors of
-// any rank are also a JSON line on its standard error.
+// Where a run's events go: lines in the file named by FX_EVENTS, else <output>/events.jsonl, written by rank 0. Errors
+// of any rank are also a JSON line on its standard error.
 #pragma once
 
 #include <filesystem>

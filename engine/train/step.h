@@ -1,5 +1,5 @@
-// One training step over sharded parameters. The order of all gathers, computations and reductions is in step.cpp, in one
-// function each for forward and backward.
+// One training step over sharded parameters. The order of all gathers, computations and reductions is in step.cpp, in
+// one function each for forward and backward.
 #pragma once
 
 #include <memory>
@@ -12,8 +12,8 @@ namespace fx::engine {
 
 struct StepPolicy {
   MixedPrecision precision;
-  bool reshard_after_forward = true;      // of blocks; the first group (and a head's own) stays gathered until its backward
-  bool checkpoint_activations = false;    // blocks keep only their input and run again in the backward
+  bool reshard_after_forward = true;  // of blocks; the first group (and a head's own) stays gathered until its backward
+  bool checkpoint_activations = false;  // blocks keep only their input and run again in the backward
 };
 
 // The groups of a model on one rank.
@@ -25,8 +25,9 @@ class ShardedModel {
   std::vector<std::unique_ptr<ParamGroup>>& groups() { return groups_; }
   Collectives& comm() { return comm_; }
 
-  // Forward and backward of one micro-batch: adds scale * gradient of its summed loss to the groups' grad(), reduced over all
-  // ranks; returns this rank's summed loss. Every rank must call it equally often; a batch without valid labels is fine.
+  // Forward and backward of one micro-batch: adds scale * gradient of its summed loss to the groups' grad(), reduced
+  // over all ranks; returns this rank's summed loss. Every rank must call it equally often; a batch without valid
+  // labels is fine.
   double accumulate(const Batch& batch, float scale);
   // Summed loss without gradients.
   double evaluate(const Batch& batch);

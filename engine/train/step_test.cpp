@@ -36,7 +36,8 @@ void initialise(ShardedModel& sharded) {
 
 // Pack p of a step: two documents, some labels masked.
 Batch make_batch(int step, int pack) {
-  at::Generator generator = at::make_generator<at::CPUGeneratorImpl>(static_cast<std::uint64_t>(1000 + step * 64 + pack));
+  at::Generator generator =
+      at::make_generator<at::CPUGeneratorImpl>(static_cast<std::uint64_t>(1000 + step * 64 + pack));
   Batch batch;
   batch.tokens = at::randint(0, 17, {9 + pack}, generator, at::kLong);
   batch.labels = at::randint(0, 17, {9 + pack}, generator, at::kLong);
@@ -135,8 +136,8 @@ TEST(Step, GathersAndReducesAsOftenAsTheFormulaSays) {
     const auto calls = [&](int steps) { return train(2, shape, policy, steps).stats.calls; };
     return calls(2) - calls(1);
   };
-  // Tied: blocks and one root group. Forward L + 1 gathers, backward L more when blocks are freed, L + 1 reductions, and two
-  // all-reduces a step (loss, norm).
+  // Tied: blocks and one root group. Forward L + 1 gathers, backward L more when blocks are freed, L + 1 reductions,
+  // and two all-reduces a step (loss, norm).
   EXPECT_EQ(per_step(true), micro_batches * (3 * shape.layers + 2) + 2);
   EXPECT_EQ(per_step(false), micro_batches * (2 * shape.layers + 2) + 2);
 }

@@ -100,7 +100,9 @@ def review(agent, run_id: str) -> dict:
     show(f"verdict: {answer['verdict']}")
     for finding in answer["findings"]:
         show(f"{finding.get('severity', 'info')}: {finding['message']}", 6)
-    show("planned against measured: " + json.dumps(answer.get("planned_against_measured") or {k: v for k, v in answer.items() if "plan" in k}), 6)
+    for what, row in answer["planned_vs_measured"].items():
+        if isinstance(row, dict):
+            show(f"{what}: planned {row['planned']:.4g}, measured {row['measured']:.4g}", 6)
     return answer
 
 

@@ -1,44 +1,55 @@
 #include "server/commands/diagnose.h"
 
+#include <unistd.h>
+
 #include <cstdio>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "base/file.h"
+#include "knowledge/causes/diagnose.h"
 #include "server/commands/call.h"
+#include "tools/diagnosis_text.h"
 
 namespace fx::server {
 namespace {
 
-void print_cause(const Json& cause) {
-  std::printf("\n%s (confidence %.0f%%", text_at(cause, "id").c_str(), 100 * cause.value("confidence", 0.0));
-  const auto rank = text_at(cause, "root_rank");
-  std::printf("%s%s)\n", rank.empty() ? "" : ", began on rank ", rank.c_str());
-  if (const auto summary = text_at(cause, "summary"); !summary.empty()) std::printf("%s\n", summary.c_str());
-  for (const auto& row : cause.value("evidence", Json::array())) {
-    const auto log = text_at(row, "log");
-    std::printf("  %s%s%s: %s\n", log.c_str(), log.empty() ? "line " : ":", text_at(row, "line").c_str(),
-                text_at(row, "text").c_str());
+struct LogFile {
+  std::string name;
+  std::string text;
+};
+
+// Standard input or files, each under its own name; a single one needs none. Errors name the file.
+Result<std::vector<LogFile>> read_logs(const std::vector<std::string>& paths) {
+  std::vector<LogFile> logs;
+  for (const auto& path : paths) {
+    auto text = path == "-" ? read_stdin() : read_file(path);
+    if (!text) return text.error();
+    logs.push_back({paths.size() == 1 ? "" : std::filesystem::path(path).filename().string(), std::move(*text)});
   }
-  std::printf("First step: %s\n", text_at(cause, "first_step").c_str());
-  print_list("Then", cause, "next_steps");
+  return logs;
+}
+
+int print_answer(Session& session, const std::vector<LogFile>& logs) {
+  Json list = Json::array();
+  for (const auto& log : logs) list.push_back({{"name", log.name}, {"text", log.text}});
+  const Json arguments = logs.size() == 1 ? Json{{"log", logs[0].text}} : Json{{"logs", std::move(list)}};
+  const auto answer = ask(session, "diagnose_failure", arguments);
+  return answer ? print_json(*answer) : report(answer.error());
 }
 
 }  // namespace
 
 int diagnose_command(Session& session, const DiagnoseOptions& options) {
-  Json logs = Json::array();
-  for (const auto& log : options.logs) {
-    auto text = log == "-" ? read_stdin() : read_file(log);
-    if (!text) return report(text.error());
-    logs.push_back({{"name", std::filesystem::path(log).filename().string()}, {"text", *text}});
-  }
-  const Json arguments = logs.size() == 1 ? Json{{"log", logs[0]["text"]}} : Json{{"logs", std::move(logs)}};
-  const auto answer = ask(session, "diagnose_failure", arguments);
-  if (!answer) return report(answer.error());
-  if (options.json) return print_json(*answer);
-  std::printf("%s: %s\n", text_at(*answer, "verdict").c_str(), text_at(*answer, "reason").c_str());
-  for (const auto& cause : answer->value("causes", Json::array())) print_cause(cause);
+  const auto logs = read_logs(options.logs);
+  if (!logs) return report(logs.error());
+  if (options.json) return print_answer(session, *logs);
+  std::vector<knowledge::NamedLog> named;
+  for (const auto& log : *logs) named.push_back({log.name, log.text});
+  const auto scene = knowledge::read_scene(named);
+  tools::DiagnosisStyle style;
+  style.color = ::isatty(STDOUT_FILENO) != 0;
+  std::fputs(tools::diagnosis_text(knowledge::diagnose(scene), scene, style).c_str(), stdout);
   return 0;
 }
 

@@ -6,6 +6,7 @@
 
 #include "base/file.h"
 #include "server/commands/call.h"
+#include "tools/plan_finetune.h"
 
 namespace fx::server {
 namespace {
@@ -36,23 +37,6 @@ Json arguments_of(const PlanOptions& options, Json model) {
   return arguments;
 }
 
-void print_plan(const Json& plan) {
-  std::printf("strategy: %s%s\n", text_at(plan, "strategy").c_str(),
-              plan.contains("fits") ? (plan.value("fits", false) ? " (fits)" : " (does not fit)") : "");
-  print_list("because", plan, "reasons");
-  if (const auto memory = plan.find("memory_gib"); memory != plan.end()) {
-    std::printf("memory per GPU, GiB: %s allocated, %s reserved, %s in nvidia-smi; largest at %s\n",
-                text_at(*memory, "allocated").c_str(), text_at(*memory, "reserved").c_str(),
-                text_at(*memory, "nvidia_smi").c_str(), text_at(*memory, "peak_moment").c_str());
-  }
-  for (const auto* key : {"tokens_per_s_per_gpu", "mfu", "bound_by", "hours", "cost"}) {
-    if (plan.contains(key)) std::printf("%s: %s\n", key, text_at(plan, key).c_str());
-  }
-  for (const auto& row : plan.value("recommendations", Json::array())) {
-    std::printf("  %s: %s\n", text_at(row, "change").c_str(), text_at(row, "effect").c_str());
-  }
-}
-
 }  // namespace
 
 int plan_command(Session& session, const PlanOptions& options) {
@@ -61,7 +45,7 @@ int plan_command(Session& session, const PlanOptions& options) {
   const auto answer = ask(session, "plan_finetune", arguments_of(options, std::move(*model)));
   if (!answer) return report(answer.error());
   if (options.json) return print_json(*answer);
-  print_plan(*answer);
+  std::fputs(tools::plan_text(*answer).c_str(), stdout);
   return 0;
 }
 

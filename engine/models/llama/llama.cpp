@@ -17,7 +17,8 @@ namespace {
 std::vector<GroupDef> make_groups(const ModelShape& shape) {
   std::vector<GroupDef> groups(static_cast<std::size_t>(shape.layers) + 1);
   groups[0].name = "embedding";
-  for (std::size_t i = 0; i < static_cast<std::size_t>(shape.layers); ++i) groups[i + 1].name = "layer " + std::to_string(i);
+  for (std::size_t i = 0; i < static_cast<std::size_t>(shape.layers); ++i)
+    groups[i + 1].name = "layer " + std::to_string(i);
   GroupDef head{"head", {}};
   const std::string prefix = "model.layers.";
   for (const auto& param : parameters_of(shape)) {
@@ -44,8 +45,9 @@ std::size_t find_param(const GroupDef& group, const std::string& ending) {
 
 std::vector<StageDef> make_stages(const std::vector<GroupDef>& groups, const ModelShape& shape) {
   std::vector<StageDef> stages = {{"embedding", 0, {find_param(groups[0], "embed_tokens.weight")}}};
-  const char* block[] = {"input_layernorm.weight", "q_proj.weight", "k_proj.weight",  "v_proj.weight",   "o_proj.weight",
-                         "post_attention_layernorm.weight", "gate_proj.weight", "up_proj.weight", "down_proj.weight"};
+  const char* block[] = {"input_layernorm.weight", "q_proj.weight",  "k_proj.weight",
+                         "v_proj.weight",          "o_proj.weight",  "post_attention_layernorm.weight",
+                         "gate_proj.weight",       "up_proj.weight", "down_proj.weight"};
   for (std::size_t g = 1; g <= static_cast<std::size_t>(shape.layers); ++g) {
     StageDef stage{groups[g].name, g, {}};
     for (const char* ending : block) stage.params.push_back(find_param(groups[g], ending));
@@ -53,7 +55,8 @@ std::vector<StageDef> make_stages(const std::vector<GroupDef>& groups, const Mod
   }
   const std::size_t group = shape.tied ? 0 : groups.size() - 1;
   const char* weight = shape.tied ? "embed_tokens.weight" : "lm_head.weight";
-  stages.push_back({"head", group, {find_param(groups[group], "model.norm.weight"), find_param(groups[group], weight)}});
+  stages.push_back(
+      {"head", group, {find_param(groups[group], "model.norm.weight"), find_param(groups[group], weight)}});
   return stages;
 }
 
@@ -89,6 +92,8 @@ at::Tensor Llama::logits(const StageParams& p, const at::Tensor& x) const {
   return at::linear(rms_norm(x, p[0], shape_.rms_norm_eps), p[1]);
 }
 
-std::unique_ptr<Model> make_model(const ModelShape& shape) { return std::make_unique<Llama>(shape); }
+std::unique_ptr<Model> make_model(const ModelShape& shape) {
+  return std::make_unique<Llama>(shape);
+}
 
 }  // namespace fx::engine
