@@ -1,5 +1,6 @@
 #include "engine/comm/gloo.h"
 
+#include <torch/csrc/distributed/c10d/PrefixStore.hpp>
 #include <torch/csrc/distributed/c10d/ProcessGroupGloo.hpp>
 #include <torch/csrc/distributed/c10d/TCPStore.hpp>
 
@@ -104,6 +105,8 @@ Result<Rendezvous> rendezvous_from_environment() {
   read("FX_TIMEOUT_S", meeting.timeout_s, 1, 86400);
   if (const char* address = std::getenv("MASTER_ADDR"); address != nullptr && *address != '\0')
     meeting.master_addr = address;
+  const char* hosted = std::getenv("TORCHELASTIC_USE_AGENT_STORE");
+  meeting.store_is_hosted = hosted != nullptr && std::string_view(hosted) == "True";
   if (meeting.rank >= meeting.world_size) {
     errors.push_back(invalid_argument("RANK", "rank " + std::to_string(meeting.rank) +
                                                   " does not exist in a world of " +
@@ -117,10 +120,14 @@ Result<std::unique_ptr<Collectives>> connect_gloo(const Rendezvous& meeting) {
   try {
     c10d::TCPStoreOptions options;
     options.port = static_cast<std::uint16_t>(meeting.master_port);
-    options.isServer = meeting.rank == 0;
+    options.isServer = meeting.rank == 0 && !meeting.store_is_hosted;
     options.numWorkers = static_cast<std::size_t>(meeting.world_size);
     options.timeout = std::chrono::seconds(meeting.timeout_s);
-    auto store = c10::make_intrusive<c10d::TCPStore>(meeting.master_addr, options);
+    c10::intrusive_ptr<c10d::Store> store = c10::make_intrusive<c10d::TCPStore>(meeting.master_addr, options);
+    // The launcher's store outlives a restart of the workers: each attempt has keys of its own.
+    const char* attempt = std::getenv("TORCHELASTIC_RESTART_COUNT");
+    store = c10::make_intrusive<c10d::PrefixStore>(std::string("fsdp-engine/") + (attempt != nullptr ? attempt : "0"),
+                                                   store);
     return std::unique_ptr<Collectives>(new Gloo(meeting, std::move(store)));
   } catch (const std::exception& error) {
     const std::string first_line(split_lines(error.what()).empty() ? "" : split_lines(error.what()).front());

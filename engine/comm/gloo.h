@@ -14,10 +14,12 @@ struct Rendezvous {
   int world_size = 1;
   std::string master_addr = "127.0.0.1";
   int master_port = 29500;
-  int timeout_s = 600;  // of every collective, and of the meeting itself
+  bool store_is_hosted = false;  // by the launcher (torchrun's agent): rank 0 is a client of it too
+  int timeout_s = 600;           // of every collective, and of the meeting itself
 };
 
-// Reads RANK, WORLD_SIZE, MASTER_ADDR, MASTER_PORT, FX_TIMEOUT_S. Errors name the variable.
+// Reads RANK, WORLD_SIZE, MASTER_ADDR, MASTER_PORT, FX_TIMEOUT_S, and torchrun's TORCHELASTIC_USE_AGENT_STORE. Errors
+// name the variable.
 Result<Rendezvous> rendezvous_from_environment();
 
 // Meets the other ranks; rank 0 hosts the store. Errors: kUnavailable with address and port (in use, unreachable, not
