@@ -19,8 +19,8 @@ class Launchers(unittest.TestCase):
         spec = work / "spec.json"
         spec.write_text(json.dumps(support.make_spec(work / "model", work / "tokens.bin", work / "out2", 2, 3)))
         (work / "torchrun").mkdir()
-        done = subprocess.run([sys.executable, "-m", "torch.distributed.run", "--standalone", "--local_addr=127.0.0.1",
-                               "--nproc_per_node=2", "--no_python",
+        done = subprocess.run([sys.executable, "-m", "torch.distributed.run", "--master_addr=127.0.0.1", f"--master_port={support.free_port()}",
+                               "--local_addr=127.0.0.1", "--nproc_per_node=2", "--no_python",
                                support.ENGINE, "train", str(spec)], capture_output=True, text=True, timeout=120,
                               env={**os.environ, "FX_EVENTS": str(work / "torchrun/events.jsonl"), "FX_TIMEOUT_S": "60"})
         self.assertEqual(done.returncode, 0, done.stderr[-2000:])
