@@ -24,7 +24,7 @@ demo: build ## the main job, end to end, on a real model
 test: bootstrap ## build everything and run all tests
 	@scripts/test.sh
 
-lint: ## formatting, include directions, clang-tidy on changed sources
+lint: ## formatting, include directions, shell and Python syntax
 	@scripts/lint.sh
 
 format: ## apply clang-format

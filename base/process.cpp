@@ -141,10 +141,6 @@ void signal_group(pid_t leader, int signal) {
   if (leader > 1) ::kill(-leader, signal);
 }
 
-bool process_alive(pid_t pid) {
-  return pid > 0 && (::kill(pid, 0) == 0 || errno == EPERM);
-}
-
 std::string process_birth(pid_t pid) {
   std::ifstream stat("/proc/" + std::to_string(pid) + "/stat");
   const std::string text{std::istreambuf_iterator<char>(stat), {}};

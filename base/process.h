@@ -36,7 +36,6 @@ Result<pid_t> start_process(const ProcessSpec& spec);
 std::optional<ExitStatus> poll_process(pid_t pid);
 ExitStatus wait_process(pid_t pid);
 void signal_group(pid_t leader, int signal);
-bool process_alive(pid_t pid);
 // Tells a process from a later one with the same pid: boot and start time. Empty when it has ended (a zombie has) or
 // never was.
 std::string process_birth(pid_t pid);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <iterator>
 
 #include "base/file.h"
 #include "base/text.h"
@@ -20,18 +21,16 @@ std::string folder_name(long long step) {
   return name;
 }
 
-// One saved tensor of a parameter: its name in the file and the flat shard it lives in.
-struct Part {
-  std::string suffix;
-  at::Tensor flat;
-};
-std::vector<Part> parts_of(ParamGroup& group, AdamState& state) {
-  return {{"", group.master()}, {".exp_avg", state.exp_avg}, {".exp_avg_sq", state.exp_avg_sq}};
+// What is saved of each parameter: its name's ending in the file, and where it lies in memory.
+constexpr const char* kSuffixes[] = {"", ".exp_avg", ".exp_avg_sq"};
+
+at::Tensor flat_of(ParamGroup& group, AdamState& state, std::size_t part) {
+  return part == 0 ? group.master() : part == 1 ? state.exp_avg : state.exp_avg_sq;
 }
 
 SafetensorsHeader plan(Groups& groups) {
   std::vector<TensorPlan> tensors;
-  for (const char* suffix : {"", ".exp_avg", ".exp_avg_sq"}) {
+  for (const char* suffix : kSuffixes) {
     for (auto& group : groups) {
       for (const auto& param : group->layout().params) {
         tensors.push_back({param.def.name + suffix, FileDtype::kF32, param.def.shape});
@@ -43,17 +42,13 @@ SafetensorsHeader plan(Groups& groups) {
 
 template <class Body>
 Result<void> for_each_part(Groups& groups, AdamW& optimizer, int rank, const Body& body) {
-  for (std::size_t g = 0; g < groups.size(); ++g) {
-    for (const Part& part : parts_of(*groups[g], optimizer.states()[g])) {
-      for (std::size_t i = 0; i < groups[g]->layout().params.size(); ++i) {
-        const ParamLayout& param = groups[g]->layout().params[i];
-        const RowRange rows = rows_of(param.def.shape[0], rank, groups[g]->layout().size);
-        if (rows.count() == 0) continue;
-        const at::Tensor view = groups[g]->rows_view(part.flat, i);
-        const std::span<float> values(view.mutable_data_ptr<float>(), static_cast<std::size_t>(view.numel()));
-        if (auto done = body(param.def.name + part.suffix, rows, values); !done) return done;
-      }
-    }
+  for (std::size_t part = 0; part < std::size(kSuffixes); ++part) {
+    const auto flat = [&](std::size_t g) { return flat_of(*groups[g], optimizer.states()[g], part); };
+    auto done =
+        for_each_owned(groups, rank, flat, [&](const std::string& name, RowRange rows, std::span<float> values) {
+          return body(name + kSuffixes[part], rows, values);
+        });
+    if (!done) return done;
   }
   return {};
 }
@@ -64,8 +59,7 @@ std::vector<CheckpointInfo> complete_checkpoints(const fs::path& root) {
   for (const auto& entry : fs::directory_iterator(root, code)) {
     const std::string name = entry.path().filename().string();
     if (name.compare(0, 5, "step_") != 0 || !fs::exists(entry.path() / kMarker, code)) continue;
-    if (const auto step =
-            to_integer(name.substr(5).erase(0, std::min(name.substr(5).find_first_not_of('0'), name.size() - 6)))) {
+    if (const auto step = to_integer(name.substr(5))) {
       found.push_back({entry.path(), *step});
     }
   }

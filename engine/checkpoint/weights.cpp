@@ -10,26 +10,18 @@
 namespace fx::engine {
 namespace {
 
-std::span<float> floats(const at::Tensor& rows) {
-  return {rows.mutable_data_ptr<float>(), static_cast<std::size_t>(rows.numel())};
-}
-
 FileDtype dtype_of_source(const HfFolder& source) {
   const TensorInfo* embedding = source.find("model.embed_tokens.weight");
   return embedding != nullptr ? embedding->dtype : FileDtype::kF32;
 }
 
 Result<void> write_rows(HfOutput& out, Groups& groups, int rank) {
-  for (auto& group : groups) {
-    for (std::size_t i = 0; i < group->layout().params.size(); ++i) {
-      const ParamLayout& param = group->layout().params[i];
-      const RowRange rows = rows_of(param.def.shape[0], rank, group->layout().size);
-      if (rows.count() == 0) continue;
-      const auto values = floats(group->rows_view(group->master(), i));
-      if (auto wrote = out.write_rows(param.def.name, rows.begin, rows.count(), values); !wrote) return wrote;
-    }
-  }
-  return out.sync();
+  const auto master = [&](std::size_t g) { return groups[g]->master(); };
+  auto written =
+      for_each_owned(groups, rank, master, [&](const std::string& name, RowRange rows, std::span<float> values) {
+        return out.write_rows(name, rows.begin, rows.count(), values);
+      });
+  return written ? out.sync() : written;
 }
 
 }  // namespace
@@ -45,16 +37,10 @@ Result<void> agree(Collectives& comm, const std::string& what, const Result<void
 }
 
 Result<void> load_weights(const HfFolder& folder, Groups& groups, int rank) {
-  for (auto& group : groups) {
-    for (std::size_t i = 0; i < group->layout().params.size(); ++i) {
-      const ParamLayout& param = group->layout().params[i];
-      const RowRange rows = rows_of(param.def.shape[0], rank, group->layout().size);
-      if (rows.count() == 0) continue;
-      const auto values = floats(group->rows_view(group->master(), i));
-      if (auto read = folder.read_rows(param.def.name, rows.begin, rows.count(), values); !read) return read;
-    }
-  }
-  return {};
+  const auto master = [&](std::size_t g) { return groups[g]->master(); };
+  return for_each_owned(groups, rank, master, [&](const std::string& name, RowRange rows, std::span<float> values) {
+    return folder.read_rows(name, rows.begin, rows.count(), values);
+  });
 }
 
 Result<void> save_model(const HfFolder& source, Groups& groups, Collectives& comm, const std::filesystem::path& output,

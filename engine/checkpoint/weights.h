@@ -2,16 +2,13 @@
 #pragma once
 
 #include <filesystem>
-#include <memory>
-#include <vector>
+#include <string>
 
 #include "base/result.h"
+#include "engine/checkpoint/owned_rows.h"
 #include "engine/files/hf_folder.h"
-#include "engine/shard/param_group.h"
 
 namespace fx::engine {
-
-using Groups = std::vector<std::unique_ptr<ParamGroup>>;
 
 // Fills the groups' master shards. Padding stays zero.
 Result<void> load_weights(const HfFolder& folder, Groups& groups, int rank);
