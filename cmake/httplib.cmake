@@ -12,8 +12,8 @@ set(fx_httplib_folder ${CMAKE_SOURCE_DIR}/build/downloads/cpp-httplib-0.58.0)
 if(NOT EXISTS ${fx_httplib_folder}/httplib.cpp OR NOT EXISTS ${fx_httplib_folder}/httplib.h)
   message(STATUS "Getting the cpp-httplib 0.58.0 source (once)")
   execute_process(
-    COMMAND ${CMAKE_SOURCE_DIR}/scripts/fetch_sdist.sh
-      --package llama-cpp-python --version 0.3.36
+    COMMAND ${CMAKE_SOURCE_DIR}/scripts/fetch_source.sh
+      --registry pypi --package llama-cpp-python --version 0.3.36
       --sha256 832db0699007f1be95a7e41ef12e88926b02ba836461e36a36372db2760c1a2e
       --folder vendor/llama.cpp/vendor/cpp-httplib --into ${fx_httplib_folder} httplib.h httplib.cpp
     RESULT_VARIABLE fx_httplib_result ERROR_VARIABLE fx_httplib_error ERROR_STRIP_TRAILING_WHITESPACE)

@@ -25,7 +25,7 @@ OWNERS = [
     (r"^CLI/", r"^server/[a-z_]*command_line[a-z_]*\.cpp$"),
     (r"^yaml-cpp/", r"^knowledge/config/yaml[a-z_]*\.cpp$"),
     (r"^toml\+\+/|^toml\.hpp$", r"^knowledge/config/toml[a-z_]*\.cpp$"),
-    (r"^tree_sitter/", r"^knowledge/(config|code)/python[a-z_]*\.(cpp|h)$"),
+    (r"^tree_sitter/", r"^knowledge/python/.*\.cpp$"),
     (r"^nlohmann/json\.hpp$", r"\.cpp$"),
     (r"^gtest/", r"_test\.cpp$|^tests/|_testing\.(h|cpp)$"),
 ]

@@ -1,0 +1,186 @@
+#include "knowledge/python/syntax.h"
+
+#include <tree_sitter/api.h>
+
+#include <algorithm>
+#include <memory>
+
+extern "C" const TSLanguage* tree_sitter_python();
+
+namespace fx::knowledge::python {
+namespace {
+
+constexpr std::uint64_t kMaxParseMicroseconds = 1'000'000;
+constexpr int kMaxBrackets = 1000;
+
+struct ParserDelete {
+  void operator()(TSParser* parser) const { ts_parser_delete(parser); }
+};
+struct TreeDelete {
+  void operator()(TSTree* tree) const { ts_tree_delete(tree); }
+};
+using Parser = std::unique_ptr<TSParser, ParserDelete>;
+using Tree = std::unique_ptr<TSTree, TreeDelete>;
+
+struct Cursor {
+  explicit Cursor(TSNode root) : cursor(ts_tree_cursor_new(root)) {}
+  ~Cursor() { ts_tree_cursor_delete(&cursor); }
+  Cursor(const Cursor&) = delete;
+  Cursor& operator=(const Cursor&) = delete;
+  TSTreeCursor cursor;
+};
+
+// The parser's own work on nesting is recursive in places. Brackets in strings count too: no real file comes near.
+bool nests_too_deep(std::string_view text) {
+  int depth = 0;
+  for (const char c : text) {
+    if (c == '(' || c == '[' || c == '{') ++depth;
+    if ((c == ')' || c == ']' || c == '}') && depth > 0) --depth;
+    if (depth > kMaxBrackets) return true;
+  }
+  return false;
+}
+
+Tree parse_text(const std::string& text) {
+  if (text.size() > kMaxBytes || nests_too_deep(text)) return nullptr;
+  const Parser parser(ts_parser_new());
+  if (!parser || !ts_parser_set_language(parser.get(), tree_sitter_python())) return nullptr;
+  ts_parser_set_timeout_micros(parser.get(), kMaxParseMicroseconds);
+  return Tree(ts_parser_parse_string(parser.get(), nullptr, text.data(), static_cast<std::uint32_t>(text.size())));
+}
+
+std::string_view or_empty(const char* text) {
+  return text == nullptr ? std::string_view() : std::string_view(text);
+}
+
+}  // namespace
+
+class SyntaxBuilder {
+ public:
+  explicit SyntaxBuilder(Syntax& syntax) : syntax_(syntax) {}
+
+  void build(TSNode root) {
+    syntax_.has_errors_ = ts_node_has_error(root);
+    Cursor walk(root);
+    while (true) {
+      const bool kept = enter(walk.cursor);
+      if (kept && ts_tree_cursor_goto_first_child(&walk.cursor)) continue;
+      if (kept) leave();
+      while (!ts_tree_cursor_goto_next_sibling(&walk.cursor)) {
+        if (!ts_tree_cursor_goto_parent(&walk.cursor)) return;
+        leave();
+      }
+    }
+  }
+
+ private:
+  // False: the node and what is below it are left out.
+  bool enter(TSTreeCursor& cursor) {
+    const TSNode node = ts_tree_cursor_current_node(&cursor);
+    const std::string_view field = or_empty(ts_tree_cursor_current_field_name(&cursor));
+    const std::string_view kind = ts_node_type(node);
+    if ((!ts_node_is_named(node) && field.empty()) || kind == "comment") return false;
+    if (open_.size() >= kMaxDepth || syntax_.nodes_.size() >= kMaxNodes) {
+      syntax_.incomplete_ = true;
+      return false;
+    }
+    const TSPoint start = ts_node_start_point(node);
+    const auto index = static_cast<std::uint32_t>(syntax_.nodes_.size());
+    syntax_.nodes_.push_back({kind, field, ts_node_start_byte(node), ts_node_end_byte(node), start.row + 1,
+                              start.column + 1, ts_node_end_point(node).row + 1, open_.empty() ? 0 : open_.back(), 0});
+    if (last_closed_ != 0) syntax_.nodes_[last_closed_].next = index;
+    last_closed_ = 0;
+    open_.push_back(index);
+    return true;
+  }
+  void leave() {
+    last_closed_ = open_.back();
+    open_.pop_back();
+  }
+
+  Syntax& syntax_;
+  std::vector<std::uint32_t> open_;
+  std::uint32_t last_closed_ = 0;
+};
+
+Syntax::Syntax(std::string text) : text_(std::move(text)) {
+  const Tree tree = parse_text(text_);
+  if (tree) {
+    SyntaxBuilder(*this).build(ts_tree_root_node(tree.get()));
+  } else {
+    has_errors_ = incomplete_ = true;
+  }
+}
+
+std::unique_ptr<const Syntax> Syntax::parse(std::string text) {
+  return std::unique_ptr<const Syntax>(new Syntax(std::move(text)));
+}
+
+std::string_view Node::kind() const {
+  return syntax_ == nullptr ? std::string_view() : syntax_->nodes_[index_].kind;
+}
+
+std::string_view Node::field() const {
+  return syntax_ == nullptr ? std::string_view() : syntax_->nodes_[index_].field;
+}
+
+std::string_view Node::text() const {
+  return syntax_ == nullptr ? std::string_view() : syntax_->text().substr(begin(), end() - begin());
+}
+
+int Node::line() const {
+  return syntax_ == nullptr ? 0 : static_cast<int>(syntax_->nodes_[index_].line);
+}
+
+int Node::column() const {
+  return syntax_ == nullptr ? 0 : static_cast<int>(syntax_->nodes_[index_].column);
+}
+
+int Node::end_line() const {
+  return syntax_ == nullptr ? 0 : static_cast<int>(syntax_->nodes_[index_].end_line);
+}
+
+std::size_t Node::begin() const {
+  return syntax_ == nullptr ? 0 : syntax_->nodes_[index_].begin;
+}
+
+std::size_t Node::end() const {
+  return syntax_ == nullptr ? 0 : syntax_->nodes_[index_].end;
+}
+
+Node Node::parent() const {
+  return syntax_ == nullptr || index_ == 0 ? Node() : Node(syntax_, syntax_->nodes_[index_].parent);
+}
+
+Node Node::first_child() const {
+  if (syntax_ == nullptr || index_ + 1 >= syntax_->nodes_.size()) return {};
+  return syntax_->nodes_[index_ + 1].parent == index_ ? Node(syntax_, index_ + 1) : Node();
+}
+
+Node Node::next_sibling() const {
+  if (syntax_ == nullptr || syntax_->nodes_[index_].next == 0) return {};
+  return {syntax_, syntax_->nodes_[index_].next};
+}
+
+Node Node::child(std::string_view field_name) const {
+  for (Node node = first_child(); node; node = node.next_sibling()) {
+    if (node.field() == field_name) return node;
+  }
+  return {};
+}
+
+std::vector<Node> Node::children() const {
+  std::vector<Node> out;
+  for (Node node = first_child(); node; node = node.next_sibling()) out.push_back(node);
+  return out;
+}
+
+std::vector<Node> Node::children(std::string_view field_name) const {
+  std::vector<Node> out;
+  for (Node node = first_child(); node; node = node.next_sibling()) {
+    if (node.field() == field_name) out.push_back(node);
+  }
+  return out;
+}
+
+}  // namespace fx::knowledge::python
