@@ -1,0 +1,117 @@
+// The files of a request, read and executed abstractly: what rules look at.
+#pragma once
+
+#include <deque>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "knowledge/code/trace.h"
+
+namespace fx::knowledge::code {
+
+struct InputFile {
+  std::string name, text;
+};
+
+// What the caller knows beside the code.
+struct ReviewContext {
+  std::optional<long long> nodes, gpus_per_node;
+  std::string torch_version;  // "2.7", "2.13.0"; empty: unknown
+  std::optional<long long> world_size() const;
+  // Unknown counts as below: what holds for older versions is said unless the version is known to be newer.
+  bool torch_below(int major, int minor) const;
+};
+
+struct Import {
+  std::string_view name;     // as bound in the file
+  std::string_view target;   // "torch.distributed.fsdp.fully_shard", canonical
+  std::string_view written;  // the same as the file spells it
+  Node node;
+};
+
+struct Function {
+  std::string_view name;
+  const SourceFile* file = nullptr;
+  Node node;                                 // function_definition or lambda
+  const Class* of_class = nullptr;           // nullptr: no method
+  std::vector<std::string_view> decorators;  // canonical callee names
+  bool is_generator = false;
+  std::unordered_map<std::string_view, int> bindings;  // how often a name is bound in its body
+};
+
+struct Class {
+  std::string_view name;
+  const SourceFile* file = nullptr;
+  Node node;
+  std::vector<std::string_view> bases;     // canonical names; classes of the files by their name
+  std::vector<const Class*> base_classes;  // those of the files
+  std::vector<const Function*> methods;
+  bool is_module = false;  // an nn.Module as far as can be seen
+  bool is_iterable_dataset = false, is_dataset = false;
+
+  const Function* method(std::string_view name) const;  // its own or inherited
+};
+
+struct SourceFile {
+  std::string name;    // as given
+  std::string module;  // "pkg.train" for pkg/train.py
+  std::unique_ptr<const python::Syntax> syntax;
+  std::vector<Import> imports;
+  std::vector<const Function*> functions;  // all, nested and methods too
+  std::vector<const Class*> classes;
+  bool has_entry = false;  // a `__main__` guard, or a call at module level that leads to training
+};
+
+class Program {
+ public:
+  // Never fails. Time and memory are bounded for any text.
+  static std::unique_ptr<const Program> read(std::vector<InputFile> files, ReviewContext context);
+
+  const ReviewContext& context() const { return context_; }
+  const std::vector<std::unique_ptr<SourceFile>>& files() const { return files_; }
+  const std::deque<Function>& functions() const { return functions_; }
+  const std::deque<Class>& classes() const { return classes_; }
+  const std::deque<Trace>& traces() const { return traces_; }
+  // Trains or checkpoints with torch.distributed, FSDP, DCP or accelerate.
+  bool in_scope() const { return in_scope_; }
+  // Some file imports this module or something of it: "accelerate".
+  bool imports(std::string_view module) const;
+  // Some call in any file has this canonical callee or method name (".set_epoch"), reached or not.
+  bool calls(std::string_view callee) const { return called_.contains(callee); }
+  bool uses_accelerate() const;
+  // The backend argument of every init_process_group seen: "nccl"; "" if left out; "?" if computed.
+  const std::vector<std::string>& backends() const { return backends_; }
+
+  Program(const Program&) = delete;
+  Program& operator=(const Program&) = delete;
+
+ private:
+  friend class Reader;
+  friend class Interpreter;
+  explicit Program(ReviewContext context) : context_(std::move(context)) {}
+  std::string_view intern(std::string text) { return *names_.insert(std::move(text)).first; }
+
+  ReviewContext context_;
+  std::vector<std::unique_ptr<SourceFile>> files_;
+  std::deque<Function> functions_;
+  std::deque<Class> classes_;
+  std::unordered_set<std::string> names_;
+  std::unordered_set<std::string_view> called_;
+  std::vector<std::string> backends_;
+  std::deque<Trace> traces_;
+  std::deque<Object> objects_;
+  std::deque<Arguments> arguments_;
+  std::deque<Guard> guards_;
+  std::deque<Loop> loops_;
+  std::deque<Context> contexts_;
+  std::deque<Frame> frames_;
+  bool in_scope_ = false;
+};
+
+}  // namespace fx::knowledge::code

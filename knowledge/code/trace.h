@@ -1,0 +1,153 @@
+// What an execution of the files does, in execution order: events with the conditions, loops and contexts around them.
+#pragma once
+
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "knowledge/code/object.h"
+
+namespace fx::knowledge::code {
+
+enum class EventKind : std::uint8_t {
+  kCall,       // any other call: callee tells which
+  kEnter,      // a function of the files is entered
+  kInitGroup,  // init_process_group
+  kDestroyGroup,
+  kNewGroup,
+  kMesh,       // init_device_mesh, DeviceMesh
+  kSetDevice,  // torch.cuda.set_device
+  kShard,      // fully_shard, FSDP(...): subject is the module handed in
+  kDdp,
+  kPrepare,         // accelerator.prepare
+  kCompile,         // torch.compile(module), module.compile()
+  kCheckpointWrap,  // checkpoint_wrapper, apply_activation_checkpointing, gradient_checkpointing_enable
+  kCheckpointCall,  // torch.utils.checkpoint.checkpoint
+  kOptimizer,       // an optimizer is built; subject: the model whose parameters it got
+  kMove,            // .to, .cuda, .cpu, .half, .float, .bfloat16 ... of something that may be a module
+  kToEmpty,
+  kInitWeights,    // init_weights, reset_parameters, nn.init.*, post_init
+  kForward,        // a model is called
+  kForwardMethod,  // another method of a model that is not nn.Module's own
+  kBackward,
+  kClip,
+  kStep,  // of an optimizer, or scaler.step(optimizer)
+  kZeroGrad,
+  kSchedulerStep,
+  kUnscale,
+  kScalerUpdate,
+  kGradSync,    // set_requires_gradient_sync, require_backward_grad_sync = ...
+  kCollective,  // every other call in which all ranks must take part: callee tells which
+  kStateDict,   // state_dict() and get_*_state_dict, full_tensor, FSDP.optim_state_dict: subject is the model or
+                // optimizer
+  kLoadState,   // load_state_dict, set_*_state_dict
+  kSave,        // torch.save, save_pretrained, save_file
+  kLoad,        // torch.load, load_file
+  kDcpSave,
+  kDcpAsyncSave,
+  kDcpLoad,
+  kAwait,  // future.result() or wait()
+  kSeed,   // manual_seed, set_seed ...
+  kSetEpoch,
+  kTrainMode,     // .train() or .eval()
+  kGenerate,      // .generate
+  kSetItem,       // x[key] = value: receiver, argument 0 the key, argument 1 the value
+  kSetAttribute,  // x.name = value: receiver, callee the name, argument 0 the value
+  kOperator,      // arithmetic on parameters or gradients: argument 0 and 1
+  kJump,          // break, continue, return, raise, exit: callee tells which
+  kLoop,          // a loop begins
+};
+
+enum class GuardKind : std::uint8_t { kIf, kWhile, kExcept, kCase };
+
+// A condition in force. Also for the rest of a block after `if x: return`: then positive is false.
+struct Guard {
+  const Guard* outer = nullptr;
+  GuardKind kind = GuardKind::kIf;
+  Node test;  // the condition, the except clause or the case
+  Node statement;
+  const SourceFile* file = nullptr;
+  bool positive = true;
+  Taints taints = 0;
+  const Object* value = nullptr;  // of the condition
+};
+
+struct Loop {
+  const Loop* outer = nullptr;
+  Node node;  // for, while or comprehension
+  const SourceFile* file = nullptr;
+  const Object* iterable = nullptr;  // nullptr: while
+  Taints taints = 0;                 // of what decides the number of turns
+  std::uint32_t begin = 0, end = 0;  // events [begin, end) of the trace, both passes
+  std::uint32_t second = 0;          // where the second pass begins; end if there is none
+};
+
+// A `with`, or a decorator that works like one.
+struct Context {
+  const Context* outer = nullptr;
+  std::string_view callee;  // "torch.no_grad", ".no_sync"
+  const Object* receiver = nullptr;
+  const Arguments* arguments = nullptr;
+  Node node;
+  const SourceFile* file = nullptr;
+};
+
+struct Frame {
+  const Frame* caller = nullptr;
+  const Function* function = nullptr;  // nullptr: module level
+  Node call;                           // in the caller
+  const SourceFile* call_file = nullptr;
+  const Object* self = nullptr;
+  int depth = 0;
+};
+
+struct Event {
+  EventKind kind = EventKind::kCall;
+  int pass = 1;                      // 2: in the second turn of some loop
+  std::uint32_t index = 0;           // in its trace
+  std::uint32_t skip_end = 0;        // kJump: the events (index, skip_end) are what a rank that jumps does not do
+  std::string_view callee;           // "torch.save"; ".item" for a method of an object that no table knows
+  const Object* receiver = nullptr;  // of a method
+  const Object* subject = nullptr;   // the model, optimizer, scaler ... it is about; unions resolved
+  Object* result = nullptr;
+  const Arguments* arguments = nullptr;
+  Node node;
+  const SourceFile* file = nullptr;
+  const Guard* guard = nullptr;
+  const Loop* loop = nullptr;
+  const Context* context = nullptr;
+  const Frame* frame = nullptr;
+
+  int line() const { return node.line(); }
+  const Object* argument(std::string_view name, int position = -1) const;
+  bool is(EventKind some) const { return kind == some; }
+};
+
+struct Trace {
+  std::vector<Event> events;
+  // From a `__main__` guard, a training call at module level, or a spawned function; else a function nobody calls.
+  bool from_entry = false;
+  bool complete = true;  // false: a bound was met
+};
+
+// Questions about one event.
+const Guard* rank_guard(const Event& event);   // the innermost condition that depends on the rank
+const Guard* local_guard(const Event& event);  // ... on data of this rank only (and not on a rank)
+const Context* context_of(const Event& event, std::string_view callee);  // "torch.no_grad", ".no_sync"
+bool without_grad(const Event& event);    // no_grad, inference_mode, set_grad_enabled(False)
+bool inside_forward(const Event& event);  // reached through a module's own forward
+bool inside(const Event& event, const Loop* loop);
+bool under(const Event& event, const Guard* guard);
+// Both can happen in one execution: no condition holds for one and fails for the other.
+bool compatible(const Event& a, const Event& b);
+// A collective, barrier, sharded forward or backward, gather of state, clip of a sharded model: all ranks must take
+// part.
+bool needs_all_ranks(const Event& event);
+// The innermost loop that runs forward or backward steps and holds the event; nullptr: none.
+const Loop* training_loop(const Trace& trace, const Event& event);
+// How the model is (or will be) sharded: by itself, its wrapper, its parts or its root.
+Sharding sharding_of(const Trace& trace, const Object* model);
+// The chain of call sites that led here, innermost first: (file, call).
+std::vector<std::pair<const SourceFile*, Node>> call_chain(const Event& event);
+
+}  // namespace fx::knowledge::code
