@@ -7,7 +7,7 @@
 
 #include "base/file.h"
 #include "engine/checkpoint/weights.h"
-#include "engine/comm/gloo.h"
+#include "engine/comm/process_group.h"
 #include "engine/train/step.h"
 
 namespace fx::engine {

@@ -18,7 +18,7 @@
 #include <torch/csrc/api/include/torch/version.h>
 
 #include "base/file.h"
-#include "engine/comm/gloo.h"
+#include "engine/comm/process_group.h"
 #include "engine/kernels/rows.h"
 #include "engine/logits.h"
 #include "engine/train/loop.h"
@@ -41,7 +41,7 @@ int fail(const Error& error) {
 
 int print_info() {
   const Json out = {{"libtorch", TORCH_VERSION},
-                    {"backends", {"gloo"}},
+                    {"backends", {"shm", "gloo"}},
                     {"devices", {"cpu"}},
                     {"cores", std::thread::hardware_concurrency()},
                     {"kernels", row_kernels_name()}};
@@ -89,7 +89,9 @@ int train(const std::string& spec_path) {
   if (meeting->world_size == 1) {
     comm = make_single();
   } else {
-    auto connected = connect_gloo(*meeting);
+    auto transport = transport_from_environment();
+    if (!transport) return report(transport.error());
+    auto connected = connect(*meeting, *transport);
     if (!connected) return report(connected.error());
     comm = std::move(*connected);
   }

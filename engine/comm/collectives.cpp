@@ -1,7 +1,6 @@
 #include "engine/comm/collectives.h"
 
 #include <ATen/ops/empty.h>
-#include <ATen/ops/sum.h>
 
 #include <chrono>
 #include <utility>
@@ -56,18 +55,7 @@ Pending Collectives::all_gather(const std::string& label, at::Tensor out, at::Te
 
 Pending Collectives::reduce_scatter(const std::string& label, at::Tensor out, at::Tensor in) {
   const std::int64_t bytes = out.numel() * static_cast<std::int64_t>(in.element_size()) * (size() - 1);
-  return track("reduce_scatter", label, bytes, [&]() -> Wait {
-    at::Tensor slices = at::empty({size(), out.numel()}, in.options());
-    Wait received = start_exchange(slices.view({-1}), in);
-    return [received = std::move(received), slices, out, in]() mutable {
-      received();
-      if (out.scalar_type() == at::kFloat) {
-        at::sum_out(out, slices, {0}, false, at::kFloat);
-      } else {
-        out.copy_(at::sum(slices, {0}, false, at::kFloat));
-      }
-    };
-  });
+  return track("reduce_scatter", label, bytes, [&] { return start_reduce_scatter(out, in); });
 }
 
 void Collectives::all_reduce_sum(const std::string& label, at::Tensor inout) {

@@ -51,8 +51,8 @@ class Collectives {
 
   // out[r * n, (r + 1) * n) = rank r's in, n = in.numel(); any dtype.
   Pending all_gather(const std::string& label, at::Tensor out, at::Tensor in);
-  // out = sum over ranks s of s's in[rank * n, (rank + 1) * n), n = out.numel(); summed in rank order in fp32, in and
-  // out may differ in dtype (bf16 or fp32).
+  // out = sum over ranks s of s's in[rank * n, (rank + 1) * n), n = out.numel(); both bf16 or both fp32, summed in rank
+  // order in fp32.
   Pending reduce_scatter(const std::string& label, at::Tensor out, at::Tensor in);
   void all_reduce_sum(const std::string& label, at::Tensor inout);
   void all_reduce_max(const std::string& label, at::Tensor inout);
@@ -65,8 +65,7 @@ class Collectives {
  protected:
   using Wait = std::function<void()>;
   virtual Wait start_all_gather(at::Tensor out, at::Tensor in) = 0;
-  // Receives every rank's slice for us: slices[s * n, (s + 1) * n) = rank s's in[rank * n, ...).
-  virtual Wait start_exchange(at::Tensor slices, at::Tensor in) = 0;
+  virtual Wait start_reduce_scatter(at::Tensor out, at::Tensor in) = 0;
   virtual void run_all_reduce(at::Tensor inout, bool max) = 0;
 
  private:

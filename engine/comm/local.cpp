@@ -65,13 +65,13 @@ class Local : public Collectives {
     meeting_.done();
     return [] {};
   }
-  Wait start_exchange(at::Tensor slices, at::Tensor in) override {
+  Wait start_reduce_scatter(at::Tensor out, at::Tensor in) override {
     const auto all = meeting_.show(rank_, in);
-    const std::int64_t n = in.numel() / size_;
-    for (int r = 0; r < size_; ++r) {
-      slices.narrow(0, r * n, n).copy_(all[static_cast<std::size_t>(r)].narrow(0, rank_ * n, n));
-    }
+    const std::int64_t n = out.numel();
+    at::Tensor sum = all[0].narrow(0, rank_ * n, n).to(at::kFloat, false, true);
+    for (std::size_t r = 1; r < all.size(); ++r) sum.add_(all[r].narrow(0, rank_ * n, n));
     meeting_.done();
+    out.copy_(sum);
     return [] {};
   }
   void run_all_reduce(at::Tensor inout, bool max) override {

@@ -30,6 +30,10 @@ struct RowKernels {
   // Returns the sum of the rows' losses. with_gradient false: logits are left alone.
   double (*cross_entropy)(T* logits, const std::int64_t* labels, std::int64_t rows, std::int64_t classes, float scale,
                           bool with_gradient);
+  // Reductions of several sources: y = x; y += x; y = x * scale.
+  void (*widen)(float* y, const T* x, std::int64_t n);
+  void (*accumulate)(float* y, const T* x, std::int64_t n);
+  void (*narrow)(T* y, const float* x, std::int64_t n, float scale);
 };
 
 // For this processor. The name is "avx512", "avx2" or "plain".

@@ -1,11 +1,9 @@
-// Collectives over Gloo: CPU tensors, any number of hosts.
+// Where the ranks of a run meet, as launchers say it in the environment.
 #pragma once
 
-#include <memory>
 #include <string>
 
 #include "base/result.h"
-#include "engine/comm/collectives.h"
 
 namespace fx::engine {
 
@@ -21,12 +19,5 @@ struct Rendezvous {
 // Reads RANK, WORLD_SIZE, MASTER_ADDR, MASTER_PORT, FX_TIMEOUT_S, and torchrun's TORCHELASTIC_USE_AGENT_STORE. Errors
 // name the variable.
 Result<Rendezvous> rendezvous_from_environment();
-
-// Meets the other ranks; rank 0 hosts the store. Errors: kUnavailable with address and port (in use, unreachable, not
-// everyone came within the timeout).
-Result<std::unique_ptr<Collectives>> connect_gloo(const Rendezvous& meeting);
-
-// One rank alone: nothing is sent.
-std::unique_ptr<Collectives> make_single();
 
 }  // namespace fx::engine

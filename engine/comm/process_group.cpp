@@ -1,0 +1,129 @@
+#include "engine/comm/process_group.h"
+
+#include <ATen/ops/empty.h>
+#include <ATen/ops/sum.h>
+#include <torch/csrc/distributed/c10d/PrefixStore.hpp>
+#include <torch/csrc/distributed/c10d/ProcessGroupGloo.hpp>
+#include <torch/csrc/distributed/c10d/TCPStore.hpp>
+
+#include <chrono>
+#include <cstdlib>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/text.h"
+#include "engine/comm/shared_memory.h"
+
+namespace fx::engine {
+namespace {
+
+using Store = c10::intrusive_ptr<c10d::Store>;
+using Backend = c10::intrusive_ptr<c10d::Backend>;
+
+class ProcessGroup : public Collectives {
+ public:
+  explicit ProcessGroup(Backend backend) : backend_(std::move(backend)) {}
+  int rank() const override { return backend_->getRank(); }
+  int size() const override { return backend_->getSize(); }
+  std::string backend() const override { return backend_->getBackendName(); }
+
+ protected:
+  Wait start_all_gather(at::Tensor out, at::Tensor in) override {
+    return waiter(backend_->_allgather_base(out, in, c10d::AllgatherOptions{}));
+  }
+  Wait start_reduce_scatter(at::Tensor out, at::Tensor in) override {
+    return waiter(backend_->_reduce_scatter_base(out, in, c10d::ReduceScatterOptions{}));
+  }
+  void run_all_reduce(at::Tensor inout, bool max) override {
+    c10d::AllreduceOptions options;
+    options.reduceOp = max ? c10d::ReduceOp::MAX : c10d::ReduceOp::SUM;
+    std::vector<at::Tensor> tensors = {inout};
+    backend_->allreduce(tensors, options)->wait();
+  }
+
+  static Wait waiter(c10::intrusive_ptr<c10d::Work> work) {
+    return [work] { work->wait(); };
+  }
+  Backend backend_;
+};
+
+// Gloo builds its reduce-scatter on an all-reduce: exchanging the parts and summing them here moves half the bytes.
+class GlooGroup : public ProcessGroup {
+ public:
+  using ProcessGroup::ProcessGroup;
+  std::string backend() const override { return "gloo"; }
+
+ protected:
+  Wait start_reduce_scatter(at::Tensor out, at::Tensor in) override {
+    at::Tensor parts = at::empty({size(), out.numel()}, in.options());
+    at::Tensor flat = parts.view({-1});
+    std::vector<std::int64_t> even;
+    Wait received = waiter(backend_->alltoall_base(flat, in, even, even, c10d::AllToAllOptions{}));
+    return [received = std::move(received), parts, out, in]() mutable {
+      received();
+      if (out.scalar_type() == at::kFloat) {
+        at::sum_out(out, parts, {0}, false, at::kFloat);
+      } else {
+        out.copy_(at::sum(parts, {0}, false, at::kFloat));
+      }
+    };
+  }
+};
+
+Store make_store(const Rendezvous& meeting) {
+  c10d::TCPStoreOptions options;
+  options.port = static_cast<std::uint16_t>(meeting.master_port);
+  options.isServer = meeting.rank == 0 && !meeting.store_is_hosted;
+  options.numWorkers = static_cast<std::size_t>(meeting.world_size);
+  options.timeout = std::chrono::seconds(meeting.timeout_s);
+  Store store = c10::make_intrusive<c10d::TCPStore>(meeting.master_addr, options);
+  // The launcher's store outlives a restart of the workers: each attempt has keys of its own.
+  const char* attempt = std::getenv("TORCHELASTIC_RESTART_COUNT");
+  return c10::make_intrusive<c10d::PrefixStore>(std::string("fsdp-engine/") + (attempt != nullptr ? attempt : "0"),
+                                                store);
+}
+
+Backend make_gloo(const Rendezvous& meeting, const Store& store) {
+  auto options = c10d::ProcessGroupGloo::Options::create(std::chrono::seconds(meeting.timeout_s));
+  // Ranks on one host talk over the loopback device; elsewhere Gloo picks the device of the host's own name.
+  const bool local = meeting.master_addr == "127.0.0.1" || meeting.master_addr == "localhost";
+  options->devices.push_back(local ? c10d::ProcessGroupGloo::createDeviceForHostname("127.0.0.1")
+                                   : c10d::ProcessGroupGloo::createDefaultDevice());
+  options->threads = 2;
+  return c10::make_intrusive<c10d::ProcessGroupGloo>(store, meeting.rank, meeting.world_size, options);
+}
+
+}  // namespace
+
+Result<Transport> transport_from_environment() {
+  const char* text = std::getenv("FX_TRANSPORT");
+  const std::string_view name = text != nullptr ? text : "auto";
+  if (name == "auto" || name.empty()) return Transport::kAutomatic;
+  if (name == "shm") return Transport::kSharedMemory;
+  if (name == "gloo") return Transport::kGloo;
+  return invalid_argument("FX_TRANSPORT", "\"" + quote_input(name, 40) + "\" is not a transport",
+                          "use auto, shm or gloo");
+}
+
+Result<std::unique_ptr<Collectives>> connect(const Rendezvous& meeting, Transport transport) {
+  try {
+    const Store store = make_store(meeting);
+    if (transport != Transport::kGloo) {
+      auto shared = connect_shared_memory(store, meeting.rank, meeting.world_size,
+                                          std::chrono::seconds(meeting.timeout_s));
+      if (shared) return std::unique_ptr<Collectives>(new ProcessGroup(std::move(*shared)));
+      if (transport == Transport::kSharedMemory) return shared.error();
+    }
+    return std::unique_ptr<Collectives>(new GlooGroup(make_gloo(meeting, store)));
+  } catch (const std::exception& error) {
+    const auto lines = split_lines(error.what());
+    return unavailable("rank " + std::to_string(meeting.rank) + " could not meet the others at " +
+                           meeting.master_addr + ":" + std::to_string(meeting.master_port) + ": " +
+                           std::string(lines.empty() ? "" : lines.front()),
+                       "check that the port is free and that all " + std::to_string(meeting.world_size) +
+                           " ranks were started");
+  }
+}
+
+}  // namespace fx::engine
