@@ -110,19 +110,18 @@ Result<std::unique_ptr<Collectives>> connect(const Rendezvous& meeting, Transpor
   try {
     const Store store = make_store(meeting);
     if (transport != Transport::kGloo) {
-      auto shared = connect_shared_memory(store, meeting.rank, meeting.world_size,
-                                          std::chrono::seconds(meeting.timeout_s));
+      auto shared =
+          connect_shared_memory(store, meeting.rank, meeting.world_size, std::chrono::seconds(meeting.timeout_s));
       if (shared) return std::unique_ptr<Collectives>(new ProcessGroup(std::move(*shared)));
       if (transport == Transport::kSharedMemory) return shared.error();
     }
     return std::unique_ptr<Collectives>(new GlooGroup(make_gloo(meeting, store)));
   } catch (const std::exception& error) {
     const auto lines = split_lines(error.what());
-    return unavailable("rank " + std::to_string(meeting.rank) + " could not meet the others at " +
-                           meeting.master_addr + ":" + std::to_string(meeting.master_port) + ": " +
-                           std::string(lines.empty() ? "" : lines.front()),
-                       "check that the port is free and that all " + std::to_string(meeting.world_size) +
-                           " ranks were started");
+    return unavailable(
+        "rank " + std::to_string(meeting.rank) + " could not meet the others at " + meeting.master_addr + ":" +
+            std::to_string(meeting.master_port) + ": " + std::string(lines.empty() ? "" : lines.front()),
+        "check that the port is free and that all " + std::to_string(meeting.world_size) + " ranks were started");
   }
 }
 

@@ -64,8 +64,11 @@ shm::Reduction reduction_of(const c10d::ReduceOp& op) {
 
 class SharedMemory : public c10d::Backend {
  public:
-  explicit SharedMemory(std::unique_ptr<shm::Exchange> exchange)
-      : Backend(exchange->rank(), exchange->size()), exchange_(std::move(exchange)), thread_([this] { serve(); }) {}
+  SharedMemory(std::unique_ptr<shm::Exchange> exchange, c10::intrusive_ptr<c10d::Store> store)
+      : Backend(exchange->rank(), exchange->size()),
+        store_(std::move(store)),
+        exchange_(std::move(exchange)),
+        thread_([this] { serve(); }) {}
   ~SharedMemory() override {
     {
       const std::lock_guard lock(mutex_);
@@ -82,9 +85,8 @@ class SharedMemory : public c10d::Backend {
                                                  const c10d::AllgatherOptions&) override {
     TORCH_CHECK(out.numel() == in.numel() * getSize() && out.scalar_type() == in.scalar_type(),
                 "all-gather: the output must be ", getSize(), " times the input");
-    return enqueue(c10d::OpType::_ALLGATHER_BASE, {out}, [this, out, in] {
-      shm::all_gather(*exchange_, bytes_of(out), bytes_of(in), in.nbytes());
-    });
+    return enqueue(c10d::OpType::_ALLGATHER_BASE, {out},
+                   [this, out, in] { shm::all_gather(*exchange_, bytes_of(out), bytes_of(in), in.nbytes()); });
   }
   c10::intrusive_ptr<c10d::Work> allgather(std::vector<std::vector<at::Tensor>>& outs, std::vector<at::Tensor>& ins,
                                            const c10d::AllgatherOptions&) override {
@@ -154,6 +156,7 @@ class SharedMemory : public c10d::Backend {
     }
   }
 
+  c10::intrusive_ptr<c10d::Store> store_;  // rank 0 hosts it: other ranks may still be reading the meeting's values
   std::unique_ptr<shm::Exchange> exchange_;
   std::mutex mutex_;
   std::condition_variable changed_;
@@ -166,12 +169,11 @@ class SharedMemory : public c10d::Backend {
 
 Result<c10::intrusive_ptr<c10d::Backend>> connect_shared_memory(const c10::intrusive_ptr<c10d::Store>& store, int rank,
                                                                 int size, std::chrono::milliseconds timeout) {
-  const shm::KeyValue values{
-      [&](const std::string& key, const std::string& value) { store->set("shm " + key, value); },
-      [&](const std::string& key) { return store->get_to_str("shm " + key); }};
+  const shm::KeyValue values{[&](const std::string& key, const std::string& value) { store->set("shm " + key, value); },
+                             [&](const std::string& key) { return store->get_to_str("shm " + key); }};
   auto exchange = shm::Exchange::meet(rank, size, timeout, values);
   if (!exchange) return exchange.error();
-  return c10::intrusive_ptr<c10d::Backend>(c10::make_intrusive<SharedMemory>(std::move(*exchange)));
+  return c10::intrusive_ptr<c10d::Backend>(c10::make_intrusive<SharedMemory>(std::move(*exchange), store));
 }
 
 }  // namespace fx::engine

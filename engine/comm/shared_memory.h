@@ -1,7 +1,7 @@
-// Collectives of ranks on one host as a c10d backend, so that any LibTorch program can use them. CPU tensors, contiguous;
-// all-gather, reduce-scatter, all-reduce, broadcast, even all-to-all, barrier. Calls are queued and run in order on a
-// thread of the group; Work::wait() throws what went wrong. Reductions run in rank order, bf16 and fp16 in fp32: results
-// do not depend on timing.
+// Collectives of ranks on one host as a c10d backend, so that any LibTorch program can use them. CPU tensors,
+// contiguous; all-gather, reduce-scatter, all-reduce, broadcast, even all-to-all, barrier. Calls are queued and run in
+// order on a thread of the group; Work::wait() throws what went wrong. Reductions run in rank order, bf16 and fp16 in
+// fp32: results do not depend on timing.
 #pragma once
 
 #include <c10/util/intrusive_ptr.h>

@@ -56,13 +56,17 @@ struct alignas(64) Counter {
 }  // namespace
 
 Exchange::Exchange(int rank, int size, std::chrono::milliseconds timeout, Segment segment)
-    : rank_(rank), size_(size), timeout_(timeout), segment_(std::move(segment)), read_(static_cast<std::size_t>(size)) {}
+    : rank_(rank),
+      size_(size),
+      timeout_(timeout),
+      segment_(std::move(segment)),
+      read_(static_cast<std::size_t>(size)) {}
 
 Result<std::unique_ptr<Exchange>> Exchange::meet(int rank, int size, std::chrono::milliseconds timeout,
                                                  const KeyValue& store) {
   const auto ranks = static_cast<std::size_t>(size);
-  const std::size_t control = round_up(sizeof(Header)) + round_up(ranks * sizeof(Lane)) +
-                              round_up(ranks * ranks * sizeof(Counter));
+  const std::size_t control =
+      round_up(sizeof(Header)) + round_up(ranks * sizeof(Lane)) + round_up(ranks * ranks * sizeof(Counter));
   auto segment = Segment::meet(rank, size, control + ranks * kSlots * kSlotBytes, store);
   if (!segment) return segment.error();
   return std::unique_ptr<Exchange>(new Exchange(rank, size, timeout, std::move(*segment)));
@@ -78,8 +82,8 @@ Exchange::Lane& Exchange::lane(int rank) const {
 
 std::atomic<std::uint32_t>& Exchange::consumed(int writer, int reader) const {
   const auto ranks = static_cast<std::size_t>(size_);
-  auto* counters = reinterpret_cast<Counter*>(segment_.data() + round_up(sizeof(Header)) +
-                                              round_up(ranks * sizeof(Lane)));
+  auto* counters =
+      reinterpret_cast<Counter*>(segment_.data() + round_up(sizeof(Header)) + round_up(ranks * sizeof(Lane)));
   return counters[static_cast<std::size_t>(writer) * ranks + static_cast<std::size_t>(reader)].value;
 }
 
@@ -101,7 +105,8 @@ void Exchange::begin(const Call& call) {
   lane(rank_).begun.store(sequence_, std::memory_order_release);
   wake_all(lane(rank_).begun);
   for (int peer = 0; peer < size_; ++peer) {
-    wait(lane(peer).begun, [&](std::uint32_t begun) { return reached(begun, sequence_); }, peer);
+    wait(
+        lane(peer).begun, [&](std::uint32_t begun) { return reached(begun, sequence_); }, peer);
   }
   check_peers();
 }
@@ -134,7 +139,8 @@ void Exchange::write_block(std::size_t block, const Write& write) {
   for (int peer = 0; peer < size_; ++peer) {
     if (peer == rank_) continue;
     const std::uint32_t needed = written_ + 1 - kSlots;  // this slot's last content has been read
-    wait(consumed(rank_, peer), [&](std::uint32_t done) { return reached(done, needed); }, peer);
+    wait(
+        consumed(rank_, peer), [&](std::uint32_t done) { return reached(done, needed); }, peer);
   }
   write(block, slot(rank_, written_));
   lane(rank_).written.store(++written_, std::memory_order_release);
@@ -148,7 +154,8 @@ void Exchange::read_block(std::size_t block, const Read& read) {
       continue;
     }
     std::uint32_t& done = read_[static_cast<std::size_t>(source)];
-    wait(lane(source).written, [&](std::uint32_t written) { return reached(written, done + 1); }, source);
+    wait(
+        lane(source).written, [&](std::uint32_t written) { return reached(written, done + 1); }, source);
     read(block, source, slot(source, done));
     consumed(source, rank_).store(++done, std::memory_order_release);
     wake_all(consumed(source, rank_));

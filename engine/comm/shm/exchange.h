@@ -36,8 +36,9 @@ class Exchange {
 
   // Announces the call and waits until all ranks have announced the same. It is the barrier, too.
   void begin(const Call& call);
-  // Runs blocks 0, 1, ..., count - 1: write(block, slot) fills this rank's slot; read(block, source, slot) is called for
-  // every other rank in rank order once that rank has written its block; reads of this rank itself have slot nullptr.
+  // Runs blocks 0, 1, ..., count - 1: write(block, slot) fills this rank's slot; read(block, source, slot) is called
+  // for every other rank in rank order once that rank has written its block; reads of this rank itself have slot
+  // nullptr.
   using Write = std::function<void(std::size_t block, std::byte* slot)>;
   using Read = std::function<void(std::size_t block, int source, const std::byte* slot)>;
   void run(std::size_t count, const Write& write, const Read& read);

@@ -102,8 +102,7 @@ Result<Segment> Segment::meet(int rank, int size, std::size_t bytes, const KeyVa
     address = {getpid(), file.get(), make_nonce()};
     if (trouble.empty()) std::memcpy(segment.data_, address.nonce.c_str(), address.nonce.size() + 1);
     store.set("segment", to_text(address));
-  } else if (trouble.empty() &&
-             std::memcmp(segment.data_, address.nonce.c_str(), address.nonce.size() + 1) != 0) {
+  } else if (trouble.empty() && std::memcmp(segment.data_, address.nonce.c_str(), address.nonce.size() + 1) != 0) {
     trouble = "the file opened is not rank 0's";
   }
   store.set("rank " + std::to_string(rank), trouble.empty() ? kYes + std::to_string(getpid()) : trouble);

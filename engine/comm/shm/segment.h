@@ -1,5 +1,5 @@
-// Memory that the ranks of one host share: an anonymous file of rank 0 that the others open through /proc, so nothing is
-// left behind however a rank ends. Words in it are futexes: a rank that waits sleeps.
+// Memory that the ranks of one host share: an anonymous file of rank 0 that the others open through /proc, so nothing
+// is left behind however a rank ends. Words in it are futexes: a rank that waits sleeps.
 #pragma once
 
 #include <atomic>

@@ -118,9 +118,9 @@ void all_to_all(Exchange& exchange, std::byte* out, const std::byte* in, std::si
         write_pieces(exchange, slot, in, bytes, blocks.begin(block), blocks.length(block), blocks.size);
       },
       [&](std::size_t block, int source, const std::byte* slot) {
-        const std::byte* from =
-            slot != nullptr ? slot + piece_of(exchange.rank(), source) * blocks.size
-                            : in + static_cast<std::size_t>(exchange.rank()) * bytes + blocks.begin(block);
+        const std::byte* from = slot != nullptr
+                                    ? slot + piece_of(exchange.rank(), source) * blocks.size
+                                    : in + static_cast<std::size_t>(exchange.rank()) * bytes + blocks.begin(block);
         std::memcpy(out + static_cast<std::size_t>(source) * bytes + blocks.begin(block), from, blocks.length(block));
       });
 }
