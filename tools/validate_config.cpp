@@ -73,37 +73,6 @@ knowledge::Context to_context(const ContextArguments& in) {
   return out;
 }
 
-template <class T>
-void put(Json& out, const char* key, const std::optional<T>& value) {
-  if (value) out[key] = *value;
-}
-void put(Json& out, const char* key, const std::string& value) {
-  if (!value.empty()) out[key] = quote_input(mask_secrets(value), 200);
-}
-
-Json to_json(const knowledge::Effective& run) {
-  Json out = Json::object();
-  put(out, "world_size", run.world_size);
-  put(out, "nodes", run.nodes);
-  put(out, "processes_per_node", run.processes_per_node);
-  put(out, "strategy", run.strategy);
-  put(out, "reshard_after_forward", run.reshard_after_forward);
-  if (!run.mesh.empty()) {
-    out["mesh"] = Json::object();
-    for (const auto& [axis, size] : run.mesh) out["mesh"][axis] = size;
-  }
-  put(out, "precision", run.precision);
-  put(out, "cpu_offload", run.cpu_offload);
-  put(out, "activation_checkpointing", run.activation_checkpointing);
-  put(out, "state_dict", run.state_dict);
-  put(out, "wrap", run.wrap);
-  put(out, "micro_batch", run.micro_batch);
-  put(out, "grad_accum", run.grad_accum);
-  put(out, "global_batch", run.global_batch);
-  put(out, "seq_len", run.seq_len);
-  return out;
-}
-
 Result<Json> handle(const Json& json, ToolContext&) {
   auto arguments = argument_fields().parse(json);
   if (!arguments) return arguments.error();
@@ -114,7 +83,7 @@ Result<Json> handle(const Json& json, ToolContext&) {
   out["format"] = input.applicable ? std::string(knowledge::to_string(input.format)) : "not-applicable";
   out["findings"] = Json::array();
   for (const Finding& finding : knowledge::validate(input)) out["findings"].push_back(fx::to_json(finding));
-  if (input.applicable) out["effective"] = to_json(knowledge::effective_run(input));
+  if (input.applicable) out["effective"] = knowledge::to_json(knowledge::effective_run(input).run);
   if (!input.applicable) {
     out["reason"] = "Not a training or launch configuration that this tool covers.";
     out["seems"] = input.seems;
@@ -131,7 +100,7 @@ Tool validate_config_tool() {
   tool.description =
       "Checks a training configuration, launch command, sbatch script or environment file (accelerate, Trainer, "
       "axolotl, "
-      "torchtitan, torchtune, verl, slime, DeepSpeed, LLaMA-Factory, torchrun) for what fails, hangs or is silently "
+      "torchtitan, torchtune, verl, slime, DeepSpeed, LLaMA-Factory, torchrun, our own run spec) for what fails, hangs or is silently "
       "ignored. "
       "Returns the exact line, the reason and the fix, and says so when the text is none of these.";
   tool.input_schema = to_text(schema_of(argument_fields().infos()));

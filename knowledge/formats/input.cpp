@@ -36,7 +36,8 @@ const std::vector<FormatName>& format_names() {
                                                 {kSbatchScript, "sbatch-script"},
                                                 {kEnvFile, "env-file"},
                                                 {kDeepspeedJson, "deepspeed-json"},
-                                                {kLlamafactoryYaml, "llamafactory-yaml"}};
+                                                {kLlamafactoryYaml, "llamafactory-yaml"},
+                                                {kRunSpec, "fsdp-expert-run-spec"}};
   return names;
 }
 

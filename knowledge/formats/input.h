@@ -33,6 +33,7 @@ enum Format : std::uint32_t {
   kDeepspeedJson = 1u << 15,
   kLlamafactoryYaml = 1u << 16,
   kShell = 1u << 17,  // any script, whatever else it is
+  kRunSpec = 1u << 18,
 };
 inline constexpr std::uint32_t kAnyFormat = 0xFFFFFFFFu;
 

@@ -159,6 +159,15 @@ int fsdp_json_points(const KeyNames& names) {
   return points;
 }
 
+// Our own run spec: several of its names, and one that no other JSON of this kind has.
+bool is_run_spec(const KeyNames& names) {
+  static const std::vector<std::string_view> usual = {"model",  "data",       "output", "steps",
+                                                      "epochs", "checkpoint", "fsdp",   "optimizer"};
+  static const std::vector<std::string_view> foreign = {"output_dir", "zero_optimization", "nodes", "architectures"};
+  const bool own = names.has("ranks") || names.has("max_tokens_per_rank") || names.has_nested("max_seq_len");
+  return own && names.count(usual) >= 3 && names.count(foreign) == 0;
+}
+
 void accept(Input& input, Format format) {
   input.applicable = true;
   input.format = format;
@@ -201,6 +210,7 @@ void recognise_structured(Input& input, const KeyNames& names) {
   if (input.syntax == "yaml") {
     score = best(kYamlMarks, names, kTorchtuneYaml, names.has_nested("_component_") ? 6 : 0);
   } else if (input.syntax == "json") {
+    if (is_run_spec(names)) return accept(input, kRunSpec);
     score = best(kJsonMarks, names, kFsdpConfigJson, names.has("output_dir") ? 0 : fsdp_json_points(names));
     if (score.format == kFsdpConfigJson && score.points >= 3) return accept(input, kFsdpConfigJson);
   } else {

@@ -21,7 +21,7 @@ const std::vector<Rule>& all_rules() {
         deepspeed_rules,       torchtitan_field_rules,
         torchtitan_mesh_rules, torchtune_rules,
         llamafactory_rules,    verl_override_rules,
-        verl_batch_rules,
+        verl_batch_rules,      run_spec_rules,
     };
     std::vector<Rule> all;
     for (const List list : lists) {

@@ -35,5 +35,6 @@ Rules torchtune_rules();
 Rules llamafactory_rules();
 Rules verl_override_rules();
 Rules verl_batch_rules();
+Rules run_spec_rules();
 
 }  // namespace fx::knowledge
