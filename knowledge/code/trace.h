@@ -68,6 +68,7 @@ struct Guard {
   Node statement;
   const SourceFile* file = nullptr;
   bool positive = true;
+  bool implied = false;  // holds because the other branch left this block by a jump
   Taints taints = 0;
   const Object* value = nullptr;  // of the condition
 };

@@ -1,0 +1,217 @@
+#include <algorithm>
+
+#include "base/text.h"
+#include "knowledge/code/interpreter.h"
+#include "knowledge/code/names.h"
+#include "knowledge/code/reader.h"
+
+namespace fx::knowledge::code {
+namespace {
+
+// Of one request, and of one root: enough for the largest real scripts, little enough to end in time.
+constexpr std::size_t kMaxSteps = 1'500'000;
+constexpr std::size_t kMaxRootSteps = 300'000;
+constexpr std::size_t kMaxEvents = 60'000;
+
+bool has_main_guard(const SourceFile& file) {
+  const Node root = file.syntax->root();
+  for (const Node node : root.children()) {
+    if (node.is("if_statement") && contains(node.child("condition").text(), "__name__")) return true;
+  }
+  return false;
+}
+
+// A statement at module level that does more than define: a call whose result or effect matters.
+bool has_module_call(const SourceFile& file) {
+  for (const Node node : file.syntax->root().children()) {
+    if (node.is("for_statement") || node.is("while_statement") || node.is("with_statement")) return true;
+    if (node.is("expression_statement") && node.first_child().is("call")) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+Interpreter::Interpreter(Program& program, const Reader& reader) : program_(program), reader_(reader) {
+  none_ = &program_.objects_.emplace_back();
+  none_->type = Type::kNone;
+}
+
+bool Interpreter::spent() {
+  ++steps_;
+  if (steps_ < root_limit_ && (trace_ == nullptr || trace_->events.size() < kMaxEvents)) return false;
+  if (trace_ != nullptr) trace_->complete = false;
+  return true;
+}
+
+void Interpreter::run() {
+  for (const auto& file : program_.files_) {
+    if (!has_main_guard(*file) && !has_module_call(*file)) continue;
+    begin_trace(true);
+    main_file_ = file.get();
+    modules_.clear();
+    class_objects_.clear();
+    run_module(*file, true);
+    file->has_entry = has_main_guard(*file);
+    for (const Event& event : trace_->events) {
+      const bool trains =
+          event.is(EventKind::kBackward) || event.is(EventKind::kInitGroup) || event.is(EventKind::kStep);
+      file->has_entry |= trains;
+    }
+    if (trace_->events.empty()) program_.traces_.pop_back();
+  }
+  main_file_ = nullptr;
+  modules_.clear();
+  class_objects_.clear();
+  // Functions that nothing reached: first those that nothing calls, since they reach the rest with more known.
+  std::vector<const Function*> roots;
+  for (const bool called : {false, true}) {
+    for (const Function& function : program_.functions_) {
+      if (function.node.is("lambda") || function.name == "__init__") continue;
+      const std::string name(function.name);
+      if ((program_.called_.contains(program_.intern(name)) || program_.called_.contains(program_.intern("." + name)) ||
+           function.name == "forward") == called)
+        roots.push_back(&function);
+    }
+  }
+  for (const Function* function : roots) {
+    if (!executed_.contains(function) && steps_ < kMaxSteps) run_root(*function);
+  }
+}
+
+void Interpreter::run_module(const SourceFile& file, bool as_main) {
+  if (modules_.contains(&file)) return;
+  Scope& scope = scopes_.emplace_back();
+  scope.file = &file;
+  modules_[&file] = &scope;
+  Scope* const outer = scope_;
+  const SourceFile* const before = file_;
+  const Guard* const guard = guard_;
+  const Context* const context = context_;
+  const Loop* const loop = loop_;
+  const int pass = pass_;
+  if (!as_main) guard_ = nullptr;
+  context_ = nullptr;
+  loop_ = nullptr;
+  pass_ = 1;
+  scope_ = &scope;
+  file_ = &file;
+  block(file.syntax->root());
+  scope_ = outer;
+  file_ = before;
+  guard_ = guard;
+  context_ = context;
+  loop_ = loop;
+  pass_ = pass;
+}
+
+Trace& Interpreter::begin_trace(bool from_entry) {
+  trace_ = &program_.traces_.emplace_back();
+  trace_->from_entry = from_entry;
+  root_limit_ = std::min(kMaxSteps, steps_ + kMaxRootSteps);
+  guard_ = nullptr;
+  loop_ = nullptr;
+  context_ = nullptr;
+  frame_ = &program_.frames_.emplace_back();
+  pass_ = 1;
+  depth_ = 0;
+  stack_.clear();
+  yields_.clear();
+  raises_.clear();
+  return_jumps_.clear();
+  loop_breaks_.clear();
+  turn_continues_.clear();
+  return *trace_;
+}
+
+// A function alone; a method after its class's constructor.
+void Interpreter::run_root(const Function& function) {
+  begin_trace(false);
+  modules_.clear();
+  class_objects_.clear();
+  for (const auto& file : program_.files_) run_module(*file, false);
+  file_ = function.file;
+  scope_ = modules_[function.file];
+  for (Node at = function.node.parent(); at; at = at.parent()) {
+    // Nested functions run with their surroundings or not at all.
+    if (at.is("function_definition")) {
+      program_.traces_.pop_back();
+      return;
+    }
+  }
+  Object* self = function.of_class == nullptr ? nullptr : instance_of(*function.of_class);
+  Arguments& given = program_.arguments_.emplace_back();
+  Object* result = invoke(function, self, scope_, given, function.node);
+  if (main_of(result)->type == Type::kGenerator) run_body(function, self, scope_, given, function.node);
+}
+
+Object* Interpreter::instance_of(const Class& owner) {
+  Object* object = make(owner.is_module                                 ? Type::kModel
+                        : owner.is_iterable_dataset || owner.is_dataset ? Type::kDataset
+                                                                        : Type::kInstance,
+                        owner.node);
+  object->of_class = &owner;
+  object->callee = owner.name;
+  if (const Function* init = owner.method("__init__")) {
+    Arguments& given = program_.arguments_.emplace_back();
+    invoke(*init, object, modules_[init->file], given, owner.node);
+  }
+  return object;
+}
+
+Object* Interpreter::unknown_parameter(Node parameter, const Function& function) {
+  Object* value = unknown(parameter);
+  (void)function;
+  return value;
+}
+
+// What an annotation tells about a value that is not known otherwise.
+Object* Interpreter::typed(Object* object, Node annotation, const SourceFile& file) {
+  Object* value = main_of(object);
+  Node name = annotation.is("type") ? annotation.first_child() : annotation;
+  // "A | None", Optional[A]
+  if (name.is("binary_operator")) name = name.child("left");
+  if (name.is("generic_type") || name.is("subscript") || name.is("union_type")) return object;
+  if (name.is("string")) return object;
+  const std::string_view full = reader_.resolve(file, name);
+  for (const Class& known : program_.classes_) {
+    if (known.name != last_part(full)) continue;
+    value->of_class = &known;
+    value->type = known.is_module                                 ? Type::kModel
+                  : known.is_dataset || known.is_iterable_dataset ? Type::kDataset
+                                                                  : Type::kInstance;
+    if (known.is_module && value->callee.empty()) value->callee = known.name;
+    // Attributes as its constructor would make them.
+    if (const Function* init = known.method("__init__")) {
+      Arguments& given = program_.arguments_.emplace_back();
+      invoke(*init, value, modules_[init->file], given, annotation);
+    }
+    return object;
+  }
+  const std::string_view last = last_part(full);
+  if (last == "FSDPModule") {
+    value->type = Type::kModel;
+    value->sharding = Sharding::kFsdp2;
+  } else if (full == "torch.distributed.fsdp.FullyShardedDataParallel") {
+    value->type = Type::kModel;
+    value->sharding = Sharding::kFsdp1;
+  } else if (full == "torch.nn.parallel.DistributedDataParallel") {
+    value->type = Type::kModel;
+    value->sharding = Sharding::kDdp;
+  } else if (full.starts_with("torch.nn.") || last == "PreTrainedModel") {
+    value->type = Type::kModel;
+  } else if (full.starts_with("torch.optim.lr_scheduler") || last == "LRScheduler") {
+    value->type = Type::kScheduler;
+  } else if (full.starts_with("torch.optim.")) {
+    value->type = Type::kOptimizer;
+  } else if (full == "torch.utils.data.DataLoader") {
+    value->type = Type::kLoader;
+  } else if (last == "DeviceMesh") {
+    value->type = Type::kMesh;
+  } else if (full == "accelerate.Accelerator") {
+    value->type = Type::kAccelerator;
+  }
+  return object;
+}
+
+}  // namespace fx::knowledge::code

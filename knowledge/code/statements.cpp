@@ -1,0 +1,442 @@
+#include "knowledge/code/interpreter.h"
+#include "knowledge/code/names.h"
+#include "knowledge/code/reader.h"
+
+namespace fx::knowledge::code {
+namespace {
+
+// Puts a member back when the block is left.
+template <class T>
+class Keep {
+ public:
+  explicit Keep(T& place) : place_(place), value_(place) {}
+  ~Keep() { place_ = value_; }
+  Keep(const Keep&) = delete;
+  Keep& operator=(const Keep&) = delete;
+
+ private:
+  T& place_;
+  T value_;
+};
+
+bool is_exit(std::string_view callee) {
+  return callee == "sys.exit" || callee == "exit" || callee == "quit" || callee == "os._exit" || callee == "os.abort";
+}
+
+}  // namespace
+
+Flow Interpreter::block(Node body) {
+  for (Node node = body.first_child(); node; node = node.next_sibling()) {
+    if (spent()) return Flow::kNormal;
+    if (const Flow flow = statement(node); flow != Flow::kNormal) return flow;
+  }
+  return Flow::kNormal;
+}
+
+Flow Interpreter::statement(Node node) {
+  const std::string_view kind = node.kind();
+  if (kind == "expression_statement") return expression_statement(node);
+  if (kind == "if_statement") return if_statement(node, {});
+  if (kind == "for_statement") return for_statement(node);
+  if (kind == "while_statement") return while_statement(node);
+  if (kind == "with_statement") return with_statement(node);
+  if (kind == "try_statement") return try_statement(node);
+  if (kind == "match_statement") return match_statement(node);
+  if (kind == "return_statement") return return_statement(node);
+  if (kind == "break_statement") return jump(node, "break", Flow::kBreak);
+  if (kind == "continue_statement") return jump(node, "continue", Flow::kContinue);
+  if (kind == "raise_statement") {
+    if (const Node what = node.first_child()) eval(what);
+    return jump(node, "raise", Flow::kRaise);
+  }
+  if (kind == "function_definition" || kind == "class_definition" || kind == "decorated_definition") {
+    define(node);
+  } else if (kind == "import_statement") {
+    import_statement(node);
+  } else if (kind == "import_from_statement") {
+    import_from_statement(node);
+  } else if (kind == "ERROR" || kind == "block" || kind == "module") {
+    return block(node);
+  } else if (kind == "assert_statement" || kind == "delete_statement" || kind == "print_statement") {
+    for (Node child = node.first_child(); child; child = child.next_sibling()) eval(child);
+  } else if (kind == "call" || kind == "assignment") {
+    eval(node);  // left over around a syntax error
+  }
+  return Flow::kNormal;
+}
+
+Flow Interpreter::expression_statement(Node node) {
+  Flow flow = Flow::kNormal;
+  for (Node child = node.first_child(); child; child = child.next_sibling()) {
+    eval(child);
+    if (child.is("call") && is_exit(reader_.resolve(*file_, child.child("function"))))
+      flow = jump(child, "exit", Flow::kRaise);
+  }
+  return flow;
+}
+
+// alternative_of: the if_statement whose elif clause this is.
+Flow Interpreter::if_statement(Node node, Node alternative_of) {
+  const Node test = node.child("condition");
+  Object* value = eval(test);
+  Node rest;  // elif and else clauses hang side by side below the if statement
+  if (!alternative_of) {
+    rest = node.child("alternative");
+  } else {
+    rest = node.next_sibling();
+    if (rest && rest.field() != "alternative") rest = {};
+  }
+  const auto then = [&] { return block(node.child("consequence")); };
+  const auto otherwise = [&] {
+    if (!rest) return Flow::kNormal;
+    return rest.is("elif_clause") ? if_statement(rest, node) : block(rest.child("body"));
+  };
+  return branches(test, node, value, then, otherwise);
+}
+
+Flow Interpreter::branches(Node test, Node node, Object* value, const std::function<Flow()>& then,
+                           const std::function<Flow()>& otherwise) {
+  if (const auto known = decide(test, value)) return *known ? then() : otherwise();
+  const Guard* const outer = guard_;
+  const auto before = scope_->names;
+  const Guard* const yes = add_guard(GuardKind::kIf, test, node, true, value);
+  guard_ = yes;
+  const Flow first = then();
+  auto after_first = std::move(scope_->names);
+  scope_->names = before;
+  guard_ = outer;
+  const Guard* const no = add_guard(GuardKind::kIf, test, node, false, value);
+  guard_ = no;
+  const Flow second = otherwise();
+  guard_ = outer;
+  if (first != Flow::kNormal && second != Flow::kNormal) return first == second ? first : Flow::kReturn;
+  if (first != Flow::kNormal || second != Flow::kNormal) {
+    if (first == Flow::kNormal) scope_->names = std::move(after_first);
+    guard_ = add_guard(GuardKind::kIf, test, node, second == Flow::kNormal ? false : true, value);
+    const_cast<Guard*>(guard_)->implied = true;
+    return Flow::kNormal;
+  }
+  const Taints depends = static_cast<Taints>(yes->taints & (kRank | kLocal));
+  for (const auto& [name, object] : after_first) {
+    Object* other = nullptr;
+    for (const auto& [name_of, value_of] : scope_->names) {
+      if (name_of == name) other = value_of;
+    }
+    scope_->set(name, join(object, other, depends));
+  }
+  return Flow::kNormal;
+}
+
+Flow Interpreter::for_statement(Node node) {
+  Object* iterable = eval(node.child("right"));
+  const Flow flow = run_loop(node, iterable, 0, [&](Object* item) {
+    assign(node.child("left"), item, node);
+    return block(node.child("body"));
+  });
+  if (const Node after = node.child("alternative")) block(after.child("body"));
+  return flow;
+}
+
+Flow Interpreter::while_statement(Node node) {
+  const Node test = node.child("condition");
+  Object* value = eval(test);
+  const auto known = decide(test, value);
+  if (known && !*known) return Flow::kNormal;
+  const Guard* const outer = guard_;
+  Taints taints = known ? static_cast<Taints>(kEndless) : value->taints;
+  const Flow flow = run_loop(node, nullptr, taints, [&](Object*) {
+    if (pass_ > 1) value = eval(test);
+    if (!known) guard_ = add_guard(GuardKind::kWhile, test, node, true, value);
+    return block(node.child("body"));
+  });
+  guard_ = outer;
+  return flow;
+}
+
+Flow Interpreter::run_loop(Node node, Object* iterable, Taints taints, const std::function<Flow(Object*)>& turn) {
+  Loop& loop = program_.loops_.emplace_back();
+  loop.outer = loop_;
+  loop.node = node;
+  loop.file = file_;
+  loop.iterable = main_of(iterable);
+  loop.taints = taints;
+  if (iterable != nullptr) loop.taints |= iterable->taints;
+  loop.begin = static_cast<std::uint32_t>(trace_->events.size());
+  const Keep keep_loop(loop_);
+  const Keep keep_guard(guard_);
+  std::vector<std::uint32_t> breaks;
+  std::swap(breaks, loop_breaks_);
+  const auto before = scope_->names;
+  loop_ = &loop;
+  emit(EventKind::kLoop, node.kind(), node, nullptr, main_of(iterable), nullptr, nullptr);
+  const Flow flow = run_turns(loop, main_of(iterable), turn);
+  loop.end = static_cast<std::uint32_t>(trace_->events.size());
+  if (loop.second == 0) loop.second = loop.end;
+  for (const std::uint32_t index : loop_breaks_) trace_->events[index].skip_end = loop.end;
+  std::swap(breaks, loop_breaks_);
+  // The body may run no time at all.
+  if (!loop.node.is("while_statement") || (loop.taints & kEndless) == 0) {
+    for (const auto& [name, object] : before) {
+      if (Object* now = scope_->find(name); now != object) scope_->set(name, join(now, object, 0));
+    }
+  }
+  return flow == Flow::kReturn || flow == Flow::kRaise ? ((loop.taints & kEndless) != 0 ? flow : Flow::kNormal)
+                                                       : Flow::kNormal;
+}
+
+Flow Interpreter::run_turns(Loop& loop, Object* iterable, const std::function<Flow(Object*)>& turn) {
+  constexpr std::size_t kUnroll = 8;
+  const Guard* const outer_guard = guard_;
+  const auto one_turn = [&](Object* item) {
+    std::vector<std::uint32_t> continues;
+    std::swap(continues, turn_continues_);
+    guard_ = outer_guard;
+    const Flow flow = turn(item);
+    for (const std::uint32_t index : turn_continues_)
+      trace_->events[index].skip_end = static_cast<std::uint32_t>(trace_->events.size());
+    std::swap(continues, turn_continues_);
+    return flow;
+  };
+  if (iterable != nullptr && iterable->type == Type::kSequence && !iterable->element && !iterable->items.empty() &&
+      iterable->items.size() <= kUnroll && (loop.taints & (kUneven | kEndless)) == 0) {
+    const std::vector<Object*> items = iterable->items;
+    Flow flow = Flow::kNormal;
+    for (Object* item : items) flow = one_turn(item);
+    return items.size() == 1 ? flow : Flow::kNormal;
+  }
+  const bool generated = iterable != nullptr && (iterable->type == Type::kGenerator);
+  const auto all_turns = [&] {
+    if (generated) return iterate_generator(loop, iterable, one_turn);
+    return one_turn(iterable == nullptr ? nullptr : element_of(iterable, loop.node));
+  };
+  Flow flow = all_turns();
+  if (pass_ == 1 && flow != Flow::kBreak && !spent()) {
+    loop.second = static_cast<std::uint32_t>(trace_->events.size());
+    const Keep keep(pass_);
+    pass_ = 2;
+    const Flow again = all_turns();
+    if (flow == Flow::kNormal) flow = again;
+  }
+  return flow;
+}
+
+Flow Interpreter::iterate_generator(Loop& loop, Object* generator, const std::function<Flow(Object*)>& turn) {
+  Flow flow = Flow::kNormal;
+  Scope* const user_scope = scope_;
+  const SourceFile* const user_file = file_;
+  const Frame* const user_frame = frame_;
+  bool endless = false, uneven = false, seen = false;
+  std::function<void(Object*)> at_yield = [&](Object* item) {
+    for (const Loop* at = loop_; at != nullptr && at != &loop; at = at->outer) {
+      endless |= (at->taints & kEndless) != 0;
+      uneven |= (at->taints & kUneven) != 0;
+    }
+    seen = true;
+    const Keep keep_scope(scope_);
+    const Keep keep_file(file_);
+    const Keep keep_frame(frame_);
+    const Keep keep_guard(guard_);
+    scope_ = user_scope;
+    file_ = user_file;
+    frame_ = user_frame;
+    flow = turn(item);
+  };
+  yields_.emplace_back(generator->function, &at_yield);
+  Arguments& given =
+      program_.arguments_.emplace_back(generator->made_by == nullptr ? Arguments{} : *generator->made_by);
+  run_body(*generator->function, generator->receiver, generator->scope, given, loop.node);
+  yields_.pop_back();
+  if (!seen) flow = turn(unknown(loop.node, generator->taints));
+  if (endless) loop.taints |= kEndless;
+  if (uneven && !endless) loop.taints |= kUneven;
+  return flow;
+}
+
+Flow Interpreter::with_statement(Node node) {
+  std::vector<Node> items;
+  for (const Node child : node.children()) {
+    if (child.is("with_clause")) {
+      for (const Node item : child.children()) {
+        if (item.is("with_item")) items.push_back(item.child("value"));
+      }
+    }
+  }
+  const Keep keep(context_);
+  return with_items(node, items, 0);
+}
+
+Flow Interpreter::with_items(Node node, const std::vector<Node>& items, std::size_t next) {
+  if (next == items.size()) return block(node.child("body"));
+  Node item = items[next], target;
+  if (item.is("as_pattern")) {
+    target = item.child("alias");
+    item = item.first_child();
+  }
+  Object* value = eval(item);
+  const Object* made = main_of(value);
+  Context& context = program_.contexts_.emplace_back();
+  context.outer = context_;
+  context.callee = made->callee;
+  context.receiver = made->receiver;
+  context.arguments = made->made_by;
+  context.node = item;
+  context.file = file_;
+  if (made->type == Type::kGenerator) {  // @contextmanager of the files: what is around its yield is around this block
+    Flow flow = Flow::kNormal;
+    Loop loop;
+    loop.node = node;
+    context.callee = made->function->name;
+    flow = iterate_generator(loop, main_of(value), [&](Object* given) {
+      context.outer = context_;
+      context_ = &context;
+      if (target) assign(target, given, node);
+      return with_items(node, items, next + 1);
+    });
+    return flow == Flow::kBreak || flow == Flow::kContinue || flow == Flow::kReturn ? flow : Flow::kNormal;
+  }
+  context_ = &context;
+  if (target) assign(target, value, node);
+  return with_items(node, items, next + 1);
+}
+
+Flow Interpreter::try_statement(Node node) {
+  const Guard* const outer = guard_;
+  const auto raises_before = raises_.size();
+  const auto before = scope_->names;
+  Flow flow = block(node.child("body"));
+  bool handled = false;
+  for (const Node clause : node.children()) {
+    if (!clause.is("except_clause") && !clause.is("except_group_clause")) continue;
+    if (!handled) {
+      // What the body raises is caught here: it skips the rest of the body only.
+      for (std::size_t i = raises_before; i < raises_.size(); ++i)
+        trace_->events[raises_[i]].skip_end = static_cast<std::uint32_t>(trace_->events.size());
+      raises_.resize(raises_before);
+    }
+    handled = true;
+    auto after_body = scope_->names;
+    guard_ = outer;
+    guard_ = add_guard(GuardKind::kExcept, clause, node, true, nullptr);
+    Flow caught = Flow::kNormal;
+    for (const Node child : clause.children()) {
+      if (child.is("block")) caught = block(child);
+      if (child.is("as_pattern")) assign(child.child("alias"), unknown(child, kLocal), node);
+    }
+    guard_ = outer;
+    if (caught != Flow::kNormal) {
+      scope_->names = std::move(after_body);
+    } else {
+      for (const auto& [name, object] : after_body) scope_->set(name, join(object, scope_->find(name), 0));
+      if (flow == Flow::kRaise) flow = Flow::kNormal;
+    }
+  }
+  guard_ = outer;
+  for (const Node clause : node.children()) {
+    if (clause.is("else_clause") && flow == Flow::kNormal) flow = block(clause.child("body"));
+    if (clause.is("finally_clause")) {
+      for (const Node child : clause.children()) {
+        if (!child.is("block")) continue;
+        if (const Flow last = block(child); last != Flow::kNormal) flow = last;
+      }
+    }
+  }
+  return flow;
+}
+
+Flow Interpreter::match_statement(Node node) {
+  Object* value = eval(node.child("subject"));
+  const Guard* const outer = guard_;
+  const Node body = node.child("body");
+  for (const Node clause : (body ? body : node).children()) {
+    if (!clause.is("case_clause")) continue;
+    guard_ = add_guard(GuardKind::kCase, clause, node, true, value);
+    block(clause.child("consequence"));
+    guard_ = outer;
+  }
+  return Flow::kNormal;
+}
+
+Flow Interpreter::return_statement(Node node) {
+  Object* value = node.first_child() ? eval(node.first_child()) : none_;
+  // What decides which return is taken decides the value.
+  for (const Guard* guard = guard_; guard != nullptr; guard = guard->outer) {
+    if ((guard->taints & (kRank | kLocal)) != 0 && guard->file == file_ && scope_->function != nullptr &&
+        guard->statement.begin() >= scope_->function->node.begin() &&
+        guard->statement.end() <= scope_->function->node.end())
+      value = join(value, nullptr, static_cast<Taints>(guard->taints & (kRank | kLocal)));
+  }
+  returned_.push_back(value);
+  return jump(node, "return", Flow::kReturn);
+}
+
+Flow Interpreter::jump(Node node, std::string_view name, Flow flow) {
+  Event& event = emit(EventKind::kJump, name, node, nullptr, nullptr, nullptr, nullptr);
+  event.skip_end = event.index + 1;
+  auto& open = flow == Flow::kBreak      ? loop_breaks_
+               : flow == Flow::kContinue ? turn_continues_
+               : flow == Flow::kReturn   ? return_jumps_
+                                         : raises_;
+  open.push_back(event.index);
+  return flow;
+}
+
+void Interpreter::define(Node node) {
+  Node inner = node.is("decorated_definition") ? node.child("definition") : node;
+  for (const Function* function : file_->functions) {
+    if (function->node != inner) continue;
+    Object* object = make(Type::kFunction, inner);
+    object->function = function;
+    object->scope = scope_;
+    object->name = function->name;
+    scope_->set(function->name, object);
+  }
+  for (const Class* defined : file_->classes) {
+    if (defined->node != inner) continue;
+    Object* object = class_object(*defined);
+    scope_->set(defined->name, object);
+  }
+}
+
+void Interpreter::import_statement(Node node) {
+  for (const Import& import : file_->imports) {
+    if (import.node.parent() != node) continue;
+    if (import.name.find('.') != std::string_view::npos) continue;
+    scope_->set(import.name, import_module(import.target));
+  }
+}
+
+void Interpreter::import_from_statement(Node node) {
+  for (const Import& import : file_->imports) {
+    if (import.node.parent() != node) continue;
+    Object* found = nullptr;
+    const auto dot = import.target.rfind('.');
+    if (dot != std::string_view::npos) {
+      Object* from = import_module(import.target.substr(0, dot));
+      if (from->file != nullptr) found = attribute(from, import.target.substr(dot + 1), node);
+    }
+    scope_->set(import.name, found != nullptr && found->type != Type::kUnknown ? found : import_module(import.target));
+  }
+  if (const Node all = node.child("module_name"); all && node.children("name").empty()) {
+    for (const auto& file : program_.files_) {  // from x import *
+      if (file->module != all.text()) continue;
+      run_module(*file, false);
+      for (const auto& [name, object] : modules_[file.get()]->names) scope_->set(name, object);
+    }
+  }
+}
+
+// A file of the request: its module object, executed on first import. Else something external.
+Object* Interpreter::import_module(std::string_view name) {
+  Object* module = external(name, {});
+  for (const auto& file : program_.files_) {
+    const bool same = file->module == name || (file->module.size() > name.size() && file->module.ends_with(name) &&
+                                               file->module[file->module.size() - name.size() - 1] == '.');
+    if (!same) continue;
+    run_module(*file, false);
+    module->file = file.get();
+    break;
+  }
+  return module;
+}
+
+}  // namespace fx::knowledge::code

@@ -1,0 +1,129 @@
+#include "knowledge/code/trace.h"
+
+#include <algorithm>
+
+#include "knowledge/code/names.h"
+#include "knowledge/code/program.h"
+
+namespace fx::knowledge::code {
+namespace {
+
+const Guard* find_guard(const Event& event, Taints wanted, Taints unwanted) {
+  for (const Guard* guard = event.guard; guard != nullptr; guard = guard->outer) {
+    if ((guard->taints & wanted) != 0 && (guard->taints & unwanted) == 0) return guard;
+  }
+  return nullptr;
+}
+
+bool is_training(EventKind kind) {
+  return kind == EventKind::kBackward || kind == EventKind::kForward || kind == EventKind::kStep;
+}
+
+}  // namespace
+
+const Object* Event::argument(std::string_view name, int position) const {
+  return arguments == nullptr ? nullptr : main_of(arguments->get(name, position));
+}
+
+const Guard* rank_guard(const Event& event) {
+  return find_guard(event, kRank, 0);
+}
+
+const Guard* local_guard(const Event& event) {
+  return find_guard(event, kLocal, kRank);
+}
+
+const Context* context_of(const Event& event, std::string_view callee) {
+  for (const Context* context = event.context; context != nullptr; context = context->outer) {
+    if (context->callee == callee) return context;
+  }
+  return nullptr;
+}
+
+bool without_grad(const Event& event) {
+  if (context_of(event, "torch.no_grad") || context_of(event, "torch.inference_mode")) return true;
+  const Context* set = context_of(event, "torch.set_grad_enabled");
+  if (set == nullptr) return false;
+  const Object* enabled = set->arguments == nullptr ? nullptr : main_of(set->arguments->get("mode", 0));
+  return enabled == nullptr || !enabled->is_true();
+}
+
+bool inside_forward(const Event& event) {
+  for (const Frame* frame = event.frame; frame != nullptr; frame = frame->caller) {
+    if (frame->function != nullptr && frame->function->of_class != nullptr && frame->function->of_class->is_module &&
+        frame->function->name == "forward")
+      return true;
+  }
+  return false;
+}
+
+bool inside(const Event& event, const Loop* loop) {
+  for (const Loop* at = event.loop; at != nullptr; at = at->outer) {
+    if (at == loop) return true;
+  }
+  return false;
+}
+
+bool under(const Event& event, const Guard* guard) {
+  for (const Guard* at = event.guard; at != nullptr; at = at->outer) {
+    if (at == guard) return true;
+  }
+  return false;
+}
+
+bool compatible(const Event& a, const Event& b) {
+  for (const Guard* one = a.guard; one != nullptr; one = one->outer) {
+    for (const Guard* other = b.guard; other != nullptr; other = other->outer) {
+      if (one->test == other->test && one->positive != other->positive && a.pass == b.pass) return false;
+    }
+  }
+  return true;
+}
+
+const Loop* training_loop(const Trace& trace, const Event& event) {
+  for (const Loop* loop = event.loop; loop != nullptr; loop = loop->outer) {
+    for (std::uint32_t i = loop->begin; i < loop->end && i < trace.events.size(); ++i) {
+      if (is_training(trace.events[i].kind)) return loop;
+    }
+  }
+  return nullptr;
+}
+
+Sharding sharding_of(const Trace& trace, const Object* model) {
+  if (model == nullptr) return Sharding::kNone;
+  for (const Object* at = main_of(model); at != nullptr; at = main_of(at->wrapped)) {
+    if (at->sharding != Sharding::kNone) return at->sharding;
+  }
+  if (const Object* root = root_of(model); root->sharding != Sharding::kNone) return root->sharding;
+  for (const Event& event : trace.events) {
+    if (event.is(EventKind::kShard) && same_model(event.subject, model)) return event.result->sharding;
+    if (event.is(EventKind::kDdp) && same_model(event.subject, model)) return Sharding::kDdp;
+  }
+  return Sharding::kNone;
+}
+
+bool needs_all_ranks(const Event& event) {
+  switch (event.kind) {
+    case EventKind::kCollective:
+    case EventKind::kNewGroup:
+    case EventKind::kMesh:
+    case EventKind::kDcpSave:
+    case EventKind::kDcpAsyncSave:
+    case EventKind::kDcpLoad:
+      return true;
+    case EventKind::kStateDict:
+      return event.callee != ".state_dict" || (event.subject && event.subject->sharding == Sharding::kFsdp1);
+    default:
+      return false;
+  }
+}
+
+std::vector<std::pair<const SourceFile*, Node>> call_chain(const Event& event) {
+  std::vector<std::pair<const SourceFile*, Node>> chain;
+  for (const Frame* frame = event.frame; frame != nullptr; frame = frame->caller) {
+    if (frame->call) chain.emplace_back(frame->call_file, frame->call);
+  }
+  return chain;
+}
+
+}  // namespace fx::knowledge::code
