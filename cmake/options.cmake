@@ -12,7 +12,12 @@ set(CMAKE_CXX_FLAGS_RELEASE "-O2")
 set(CMAKE_CXX_FLAGS_DEBUG "-O1 -g1")
 
 add_library(fx_options INTERFACE)
-target_compile_options(fx_options INTERFACE -Wall -Wextra -Wshadow -Wconversion -Werror)
+if(FX_FUZZ)
+  # clang warns about other things than the compiler that we build for.
+  add_compile_options(-fsanitize=fuzzer-no-link)
+else()
+  target_compile_options(fx_options INTERFACE -Wall -Wextra -Wshadow -Wconversion -Werror)
+endif()
 target_include_directories(fx_options INTERFACE ${CMAKE_SOURCE_DIR} ${CMAKE_BINARY_DIR}/generated)
 if(FX_SANITIZE)
   add_compile_options(-fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer)
