@@ -8,9 +8,10 @@
 namespace fx::knowledge {
 
 struct Content {
-  std::span<const EmbeddedFile> facts;        // *.jsonl of knowledge/facts (shape: its README)
-  std::span<const EmbeddedFile> rule_pages;   // <rule_id>.md
-  std::span<const EmbeddedFile> cause_pages;  // <cause_id>.md
+  std::span<const EmbeddedFile> facts;                 // *.jsonl of knowledge/facts (shape: its README)
+  std::span<const EmbeddedFile> rule_pages;            // <rule_id>.md
+  std::span<const EmbeddedFile> cause_pages;           // <cause_id>.md
+  std::span<const EmbeddedFile> code_rule_pages = {};  // <rule_id>.md of rules about code
 };
 
 Content embedded_content();

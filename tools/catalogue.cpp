@@ -7,6 +7,7 @@
 #include "tools/explain.h"
 #include "tools/launch_run.h"
 #include "tools/plan_finetune.h"
+#include "tools/review_code.h"
 #include "tools/review_run.h"
 #include "tools/run_status.h"
 #include "tools/search_knowledge.h"
@@ -17,8 +18,8 @@ namespace fx::tools {
 
 std::vector<Tool> make_catalogue() {
   return {
-      validate_config_tool(), diagnose_failure_tool(), plan_finetune_tool(),    launch_run_tool(), run_status_tool(),
-      stop_run_tool(),        review_run_tool(),       search_knowledge_tool(), explain_tool(),
+      validate_config_tool(), diagnose_failure_tool(), plan_finetune_tool(), review_code_tool(),      launch_run_tool(),
+      run_status_tool(),      stop_run_tool(),         review_run_tool(),    search_knowledge_tool(), explain_tool(),
   };
 }
 

@@ -10,31 +10,6 @@
 namespace fx::knowledge {
 namespace {
 
-std::string one_line(const std::string& text) {
-  std::string out;
-  for (const char c : text) {
-    if (c != '\n') {
-      out += c;
-    } else if (!out.empty() && out.back() != ' ') {
-      out += ' ';
-    }
-  }
-  return std::string(trim(out));
-}
-
-// Pages are named after their rule.
-Page page_of(std::string_view id) {
-  const std::string name = "/" + std::string(id) + ".md";
-  for (const EmbeddedFile& file : embedded::rule_pages()) {
-    if (file.path.size() > name.size() && file.path.substr(file.path.size() - name.size()) == name) {
-      if (auto page = parse_page(file.text)) return std::move(page.value());
-    }
-  }
-  Page empty;
-  empty.id = std::string(id);
-  return empty;
-}
-
 Finding to_finding(const Rule& rule, const Hit& hit, const Page& page) {
   Finding finding;
   finding.rule = std::string(rule.id);
@@ -63,7 +38,7 @@ std::vector<Finding> validate(const Input& input) {
     Hits hits;
     rule.check(input, hits);
     if (hits.empty()) continue;
-    const Page page = page_of(rule.id);
+    const Page page = find_page(embedded::rule_pages(), rule.id);
     std::size_t left = 50;  // of one rule in one file
     for (const Hit& hit : hits.all()) {
       if (left-- == 0) break;

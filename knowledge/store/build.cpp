@@ -165,7 +165,7 @@ class Filler {
 
 std::string content_hash(const Content& content) {
   std::uint64_t hash = 0xcbf29ce484222325ULL;
-  for (const auto files : {content.facts, content.rule_pages, content.cause_pages}) {
+  for (const auto files : {content.facts, content.rule_pages, content.cause_pages, content.code_rule_pages}) {
     for (const auto& file : files) hash = mix(mix(hash, file.path), file.text);
   }
   return std::to_string(hash);
@@ -194,6 +194,7 @@ Result<FactFile> read_content(const Content& content) {
   };
   add_pages(content.rule_pages, "rule");
   add_pages(content.cause_pages, "cause");
+  add_pages(content.code_rule_pages, "rule");
   if (!errors.empty()) {
     Error error = combine(std::move(errors));
     error.code = ErrorCode::kInternal;

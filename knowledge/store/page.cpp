@@ -114,6 +114,29 @@ Result<Page> parse_page(std::string_view text) {
   return Parser(text).run();
 }
 
+Page find_page(std::span<const EmbeddedFile> files, std::string_view id) {
+  const std::string name = std::string(id) + ".md";
+  for (const EmbeddedFile& file : files) {
+    if (file.path != name && !file.path.ends_with("/" + name)) continue;
+    if (auto page = parse_page(file.text)) return std::move(page.value());
+  }
+  Page empty;
+  empty.id = std::string(id);
+  return empty;
+}
+
+std::string one_line(std::string_view section) {
+  std::string out;
+  for (const char c : section) {
+    if (c != '\n') {
+      out += c;
+    } else if (!out.empty() && out.back() != ' ') {
+      out += ' ';
+    }
+  }
+  return std::string(trim(out));
+}
+
 std::vector<std::string> list_items(const std::string& section) {
   std::vector<std::string> items;
   for (const auto raw : split_lines(section)) {

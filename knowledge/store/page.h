@@ -13,10 +13,12 @@
 #pragma once
 
 #include <map>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "base/embedded_file.h"
 #include "base/result.h"
 
 namespace fx::knowledge {
@@ -42,6 +44,12 @@ struct Page {
 
 // Errors name the line. A page must have front matter with an id.
 Result<Page> parse_page(std::string_view text);
+
+// The page in a file named <id>.md; an empty page with that id if there is none.
+Page find_page(std::span<const EmbeddedFile> files, std::string_view id);
+
+// A section's lines as one.
+std::string one_line(std::string_view section);
 
 // Lines of a section that are list items ("- " or "1. "), or its sentences as one item.
 std::vector<std::string> list_items(const std::string& section);
