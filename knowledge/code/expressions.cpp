@@ -59,9 +59,12 @@ Object* Interpreter::eval_inner(Node node) {
   if (kind == "binary_operator" || kind == "boolean_operator") return binary(node);
   if (kind == "comparison_operator") return comparison(node);
   if (kind == "not_operator" || kind == "unary_operator") {
-    const Object* inner = eval(node.child("argument"));
-    Object* value = make(kind == "not_operator" ? Type::kBool : Type::kNumber, node);
+    Object* inner = eval(node.child("argument"));
+    const bool plain = main_of(inner)->type == Type::kNumber;
+    Object* value = make(kind == "not_operator" ? Type::kBool : plain ? Type::kNumber : Type::kUnknown, node);
     value->taints = inner->taints;
+    value->receiver = inner;
+    value->callee = kind == "not_operator" ? std::string_view("not") : node.child("operator").text();
     if (const auto known = kind == "not_operator" ? decide(node.child("argument"), inner) : std::nullopt) {
       value->constant = true;
       value->number = *known ? 0 : 1;
@@ -103,7 +106,9 @@ Object* Interpreter::eval_inner(Node node) {
     value->taints = static_cast<Taints>(left->taints | right->taints);
     Arguments& given = program_.arguments_.emplace_back();
     given.list = {{"", left, node.child("left")}, {"", right, node.child("right")}};
-    emit(EventKind::kOperator, node.child("operator").text(), node, &given, nullptr, nullptr, value);
+    value->made_by = &given;
+    value->callee = node.child("operator").text();
+    emit(EventKind::kOperator, value->callee, node, &given, nullptr, nullptr, value);
     assign(node.child("left"), value, node);
     return value;
   }

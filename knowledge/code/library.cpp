@@ -182,8 +182,12 @@ Object* Interpreter::library_call(std::string_view name, Arguments& given, Node 
     if (known->kind == EventKind::kInitGroup) {
       const Object* backend = main_of(given.get("backend", 0));
       program_.backends_.push_back(backend == nullptr || backend->type == Type::kNone  ? std::string()
-                                   : backend->type == Type::kText && backend->constant ? std::string(backend->name)
-                                                                                       : "?");
+                                   : given.get("backend", 0)->type == Type::kUnion     ? "?"
+                                   : backend->type == Type::kText && backend->constant ? to_lower(backend->name)
+                                   : backend->type == Type::kExternal &&
+                                           backend->name.find(".Backend.") != std::string::npos
+                                       ? to_lower(last_part(backend->name))
+                                       : "?");
     }
     return result;
   }

@@ -135,7 +135,7 @@ void Interpreter::promote(Object* object) {
   Object* at = main_of(object);
   if (at == nullptr || (at->type != Type::kUnknown && at->type != Type::kModel)) return;
   at->type = Type::kModel;
-  if (!at->element) return;
+  if (!at->element && !(at->callee == "[]" && at->has(kStepCount))) return;
   for (int up = 0; up < 2; ++up) {
     at = main_of(at->parent);
     if (at == nullptr || at->type != Type::kUnknown) return;

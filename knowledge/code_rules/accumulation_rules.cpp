@@ -1,0 +1,204 @@
+// Accumulation windows: when gradients are reduced, losses scaled, schedules stepped.
+#include "base/text.h"
+#include "knowledge/code/names.h"
+#include "knowledge/code_rules/accumulation.h"
+#include "knowledge/code_rules/checks.h"
+#include "knowledge/code_rules/origin.h"
+
+namespace fx::knowledge::checks {
+namespace {
+
+using namespace code;
+
+bool offloads_fsdp1(const Event& shard) {
+  if (!shard.is(EventKind::kShard) || !ends_with_part(shard.callee, "FullyShardedDataParallel")) return false;
+  const Object* offload = shard.argument("cpu_offload", 3);
+  if (offload == nullptr || offload->made_by == nullptr) return false;
+  const Object* on = main_of(offload->made_by->get("offload_params", 0));
+  return on != nullptr && on->is_true();
+}
+
+bool is_offloaded_fsdp1(const Trace& trace, const Object* model) {
+  for (const Event& event : trace.events) {
+    if (offloads_fsdp1(event) && same_model(event.subject, model)) return true;
+  }
+  return false;
+}
+
+bool chooses_when_to_reduce(const Program& program) {
+  for (const std::string_view name : {".no_sync", ".set_requires_gradient_sync", ".set_is_last_backward"}) {
+    if (program.calls(name)) return true;
+  }
+  for (const Trace& trace : program.traces()) {
+    for (const Event& event : trace.events) {
+      if (event.is(EventKind::kGradSync)) return true;
+    }
+  }
+  return false;
+}
+
+bool switches_off(const Event& sync) {
+  const Object* value = sync.argument("requires_gradient_sync", 0);
+  return value != nullptr && value->is_false();
+}
+
+const Event* next_step(const Trace& trace, const Event& from) {
+  for (std::uint32_t i = from.index + 1; i < trace.events.size(); ++i) {
+    if (trace.events[i].is(EventKind::kStep) && compatible(trace.events[i], from)) return &trace.events[i];
+  }
+  return nullptr;
+}
+
+bool same_statement(const Event& a, const Event& b) {
+  return a.guard != nullptr && b.guard != nullptr && a.guard->statement == b.guard->statement;
+}
+
+// Something switches the reduction on again, or may do so, before the step.
+bool is_restored(const Trace& trace, const Event& off, const Event& step) {
+  for (const Event& sync : trace.events) {
+    if (!sync.is(EventKind::kGradSync) || switches_off(sync)) continue;
+    if (!same_model(sync.subject, off.subject)) continue;
+    if (sync.index > off.index && sync.index < step.index) return true;
+    if (same_statement(sync, off) || off.guard != nullptr) return true;
+  }
+  return false;
+}
+
+bool backward_between(const Trace& trace, const Event& from, const Event& to) {
+  for (std::uint32_t i = from.index + 1; i < to.index; ++i) {
+    if (trace.events[i].is(EventKind::kBackward)) return true;
+  }
+  return false;
+}
+
+// A schedule whose length is the number of microbatches: stepping it on each of them is meant.
+bool counts_microbatches(const Object* scheduler) {
+  scheduler = core_of(scheduler);
+  if (scheduler == nullptr || scheduler->made_by == nullptr) return false;
+  bool length = false, divided = false;
+  for (const Argument& argument : scheduler->made_by->list) {
+    const std::string_view text = argument.node.text();
+    divided |= contains(text, "/") || contains_operator(argument.value, "/") || contains_operator(argument.value, "//");
+    length |= contains(text, "len(") || contains_ignoring_case(text, "micro") ||
+              made_from(argument.value, [](const Object& object) { return object.callee == "len"; });
+  }
+  return length && !divided;
+}
+
+// The loss that is differentiated: what backward() is called on, or what accelerator and scaler were given.
+const Object* loss_of(const Event& backward) {
+  const Object* loss = main_of(backward.receiver);
+  if (loss != nullptr && loss->callee == ".scale" && loss->made_by != nullptr)
+    return main_of(loss->made_by->get("outputs", 0));
+  return loss;
+}
+
+bool is_pretrained(const Object& object) {
+  return ends_with_part(object.callee, "from_pretrained");
+}
+
+// A loss function's mean, or the loss that a Hugging Face model gives with its output.
+bool is_mean_loss(const Object& object) {
+  if (object.callee == ".mean") return true;
+  if (object.name == "loss" && object.parent != nullptr && object.callee.empty())
+    return made_from(object.parent, is_pretrained);
+  const std::string_view name = last_part(object.callee);
+  const bool named = name.ends_with("_loss") || name == "cross_entropy" || name.starts_with("binary_cross_entropy");
+  if (!named || object.made_by == nullptr || !object.callee.starts_with("torch.nn.functional.")) return false;
+  const Object* reduction = object.made_by->get("reduction");
+  return reduction == nullptr || is_constant_text(reduction, "mean");
+}
+
+bool scales(const Object& object) {
+  for (const std::string_view sign :
+       {"/", "*", "/=", "*=", ".div", ".div_", ".mul", ".mul_", ".sum", "torch.div", "torch.mul"}) {
+    if (object.callee == sign) return true;
+  }
+  return false;
+}
+
+bool scales_elsewhere(const Program& program) {
+  for (const std::string_view name : {".set_gradient_divide_factor", ".set_reduce_scatter_divide_factor", ".div_",
+                                      ".mul_", "torch._foreach_div_", "torch._foreach_mul_"}) {
+    if (program.calls(name)) return true;
+  }
+  return false;
+}
+
+// Between the mean and the backward call nothing multiplies or divides.
+bool is_unscaled_mean(const Object* loss, int depth = 0) {
+  if (loss == nullptr || depth > 24) return false;
+  if (loss->type == Type::kUnion) {
+    for (const Object* one : alternatives(loss)) {
+      if (!is_unscaled_mean(one, depth + 1)) return false;
+    }
+    return true;
+  }
+  if (scales(*loss)) return false;
+  if (is_mean_loss(*loss)) return true;
+  if ((loss->callee == "+" || loss->callee == "-") && loss->made_by != nullptr) {
+    for (const Argument& operand : loss->made_by->list) {
+      if (is_unscaled_mean(operand.value, depth + 1)) return true;
+    }
+    return false;
+  }
+  return is_unscaled_mean(loss->receiver, depth + 1);
+}
+
+}  // namespace
+
+void accum_syncs_every_microbatch(const Program& program, Findings& findings) {
+  if (program.uses_accelerate() || chooses_when_to_reduce(program)) return;
+  for (const Trace& trace : program.traces()) {
+    for (const Window& window : accumulation_windows(trace)) {
+      const Object* model = trained_model(trace, *window.backward);
+      const Sharding sharding = sharding_of(trace, model);
+      if (sharding != Sharding::kFsdp1 && sharding != Sharding::kFsdp2) continue;
+      if (!is_offloaded_fsdp1(trace, model)) findings.at(*window.backward);
+    }
+  }
+}
+
+void fsdp1_offload_accum(const Program& program, Findings& findings) {
+  if (program.calls(".no_sync")) return;
+  for (const Trace& trace : program.traces()) {
+    for (const Window& window : accumulation_windows(trace)) {
+      if (is_offloaded_fsdp1(trace, trained_model(trace, *window.backward))) findings.at(*window.backward);
+    }
+  }
+}
+
+void grad_sync_never_restored(const Program& program, Findings& findings) {
+  for (const Trace& trace : program.traces()) {
+    for (const Event& off : trace.events) {
+      if (!off.is(EventKind::kGradSync) || off.pass != 1 || !switches_off(off)) continue;
+      const Event* step = next_step(trace, off);
+      if (step == nullptr || !backward_between(trace, off, *step) || is_restored(trace, off, *step)) continue;
+      findings.at(off, "The optimizer steps before anything switches the reduction on again.");
+    }
+  }
+}
+
+void scheduler_per_microbatch(const Program& program, Findings& findings) {
+  if (program.uses_accelerate()) return;
+  for (const Trace& trace : program.traces()) {
+    for (const Window& window : accumulation_windows(trace)) {
+      for (const Event& event : trace.events) {
+        if (event.is(EventKind::kSchedulerStep) && in_every_microbatch(window, event) &&
+            !counts_microbatches(event.subject))
+          findings.at(event, "The optimizer steps once per window, the schedule in every microbatch.");
+      }
+    }
+  }
+}
+
+void accum_loss_not_scaled(const Program& program, Findings& findings) {
+  if (program.uses_accelerate() || scales_elsewhere(program)) return;
+  for (const Trace& trace : program.traces()) {
+    for (const Window& window : accumulation_windows(trace)) {
+      if (is_unscaled_mean(loss_of(*window.backward))) findings.at(*window.backward);
+    }
+  }
+}
+
+}  // namespace fx::knowledge::checks

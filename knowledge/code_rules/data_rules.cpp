@@ -1,0 +1,225 @@
+// Which rank reads which rows: samplers, iterable data sets, and their seeds.
+#include "base/text.h"
+#include "knowledge/code/names.h"
+#include "knowledge/code_rules/checks.h"
+#include "knowledge/code_rules/origin.h"
+
+namespace fx::knowledge::checks {
+namespace {
+
+using namespace code;
+
+bool is_loader(const Object* object) {
+  return object != nullptr && object->type == Type::kLoader && object->made_by != nullptr;
+}
+
+bool is_sharding_sampler(const Object& object) {
+  return ends_with_part(object.callee, "DistributedSampler") ||
+         ends_with_part(object.callee, "StatefulDistributedSampler");
+}
+
+// A sampler over the whole data set, or none.
+bool reads_everything(const Object& loader) {
+  if (loader.made_by->has_unknown() || loader.made_by->find("batch_sampler") != nullptr) return false;
+  const Object* sampler = loader.made_by->get("sampler", 3);
+  for (const Object* one : alternatives(sampler)) {
+    const bool plain = one->type == Type::kNone || ends_with_part(one->callee, "RandomSampler") ||
+                       ends_with_part(one->callee, "SequentialSampler");
+    if (!plain) return false;
+  }
+  return true;
+}
+
+bool is_map_style(const Object& loader) {
+  const Object* dataset = main_of(loader.made_by->get("dataset", 0));
+  if (dataset == nullptr || (dataset->of_class != nullptr && dataset->of_class->is_iterable_dataset)) return false;
+  if (dataset->of_class != nullptr && dataset->of_class->is_dataset) return true;
+  if (ends_with_part(dataset->callee, "TensorDataset") || loader.made_by->find("sampler", 3) != nullptr) return true;
+  const Object* shuffle = main_of(loader.made_by->get("shuffle", 2));
+  return shuffle != nullptr && shuffle->is_true();
+}
+
+bool depends_on_rank(const Object* value) {
+  return made_from(value, [](const Object& object) {
+    return object.has(kRank) || object.identity == Identity::kGlobalRank ||
+           contains(object.callee, "split_dataset_by_node");
+  });
+}
+
+const Object* dataset_of(const Object& loader) {
+  return loader.made_by->get("dataset", 0);
+}
+
+bool loops_over(const Loop& loop, const Object* loader) {
+  return loop.iterable != nullptr && made_from(loop.iterable, core_of(loader));
+}
+
+// The loop that trains on this loader: it runs a backward pass in its turns.
+const Loop* training_loop_over(const Trace& trace, const Object* loader) {
+  for (const Event& backward : trace.events) {
+    if (!backward.is(EventKind::kBackward)) continue;
+    for (const Loop* loop = backward.loop; loop != nullptr; loop = loop->outer) {
+      if (loops_over(*loop, loader)) return loop;
+    }
+  }
+  return nullptr;
+}
+
+// next(iterator) in the loop that trains.
+bool feeds_by_next(const Trace& trace, const Object* loader) {
+  for (const Event& next : trace.events) {
+    if (next.callee != "next" || next.loop == nullptr || next.arguments == nullptr || next.arguments->list.empty())
+      continue;
+    if (!made_from(next.arguments->list.front().value, core_of(loader))) continue;
+    for (const Event& backward : trace.events) {
+      if (backward.is(EventKind::kBackward) && inside(backward, next.loop)) return true;
+    }
+  }
+  return false;
+}
+
+bool batches_are_split(const Trace& trace, const Loop& loop) {
+  for (std::uint32_t i = loop.begin; i < loop.end && i < trace.events.size(); ++i) {
+    const Event& event = trace.events[i];
+    if (!event.is(EventKind::kForward) || event.arguments == nullptr) continue;
+    for (const Argument& argument : event.arguments->list) {
+      if (argument.value->has(kRank | kUneven)) return true;
+    }
+  }
+  return false;
+}
+
+bool runs_once(const Loop& loop) {
+  const Object* range = main_of(loop.iterable);
+  if (range == nullptr || range->callee != "range" || range->made_by == nullptr || range->made_by->list.size() != 1)
+    return false;
+  const Object* count = main_of(range->made_by->list.front().value);
+  return count->type == Type::kNumber && count->constant && count->number <= 1;
+}
+
+bool shuffles(const Object& sampler) {
+  const Object* shuffle = main_of(sampler.made_by == nullptr ? nullptr : sampler.made_by->get("shuffle", 3));
+  return shuffle == nullptr || shuffle->is_true();
+}
+
+// The text of a class says something about ranks or shares.
+bool mentions_ranks(const Class& of) {
+  const std::string text = to_lower(of.node.text());
+  for (const std::string_view word : {"rank", "world", "process_index", "num_processes", "replica",
+                                      "split_dataset_by_node", "dp_", "mesh", "shard("}) {
+    if (contains(text, word)) return true;
+  }
+  for (const Class* base : of.base_classes) {
+    if (mentions_ranks(*base)) return true;
+  }
+  return false;
+}
+
+// What a data set was given may hold this rank's share already.
+bool may_be_split(const Object& dataset) {
+  if (dataset.made_by == nullptr) return true;
+  for (const Argument& argument : dataset.made_by->list) {
+    if (argument.name == "*" || argument.name == "**") return true;
+    if (depends_on_rank(argument.value) || argument.value->has(kLocal | kUneven)) return true;
+    const Object* value = main_of(argument.value);
+    if (value->type == Type::kNumber || value->type == Type::kText || value->type == Type::kBool ||
+        value->type == Type::kNone || value->type == Type::kFunction)
+      continue;
+    bool is_source = false;
+    for (const std::string_view word : {"path", "file", "dir", "root", "pattern", "glob", "url", "name", "folder",
+                                        "length", "size", "tok", "encode", "args", "config", "cfg"}) {
+      is_source |= contains_ignoring_case(value->name, word) || contains_ignoring_case(argument.node.text(), word);
+    }
+    if (!is_source && value->callee.empty()) return true;
+  }
+  return false;
+}
+
+bool seeded_by_rank(const Object* generator) {
+  return made_from(generator, [](const Object& object) {
+    return object.callee == ".manual_seed" && object.made_by != nullptr && !object.made_by->list.empty() &&
+           object.made_by->list.front().value->has(kRank);
+  });
+}
+
+// order[rank::world] in the function that made the permutation, by the name it was bound to.
+bool cut_by_rank(const Event& made) {
+  const Node bound = made.node.parent();
+  if (!bound.is("assignment") || made.frame == nullptr || made.frame->function == nullptr) return false;
+  const std::string_view name = bound.child("left").text();
+  std::vector<Node> open = {made.frame->function->node};
+  while (!open.empty()) {
+    const Node node = open.back();
+    open.pop_back();
+    const Node cut = node.child("subscript");
+    if (node.is("subscript") && cut.is("slice") && node.child("value").text() == name &&
+        contains_ignoring_case(cut.text(), "rank"))
+      return true;
+    for (Node child = node.first_child(); child; child = child.next_sibling()) open.push_back(child);
+  }
+  return false;
+}
+
+}  // namespace
+
+void no_distributed_sampler(const Program& program, Findings& findings) {
+  if (program.uses_accelerate()) return;
+  for (const Trace& trace : program.traces()) {
+    for (const Event& made : trace.events) {
+      const Object* loader = made.result;
+      if (!is_loader(loader) || loader->node != made.node || !reads_everything(*loader) || !is_map_style(*loader))
+        continue;
+      if (depends_on_rank(dataset_of(*loader)) || depends_on_rank(loader->made_by->get("generator"))) continue;
+      const Loop* loop = training_loop_over(trace, loader);
+      if (loop != nullptr ? !batches_are_split(trace, *loop) : feeds_by_next(trace, loader)) findings.at(made);
+    }
+  }
+}
+
+void missing_set_epoch(const Program& program, Findings& findings) {
+  if (program.calls(".set_epoch") || program.uses_accelerate()) return;
+  for (const Trace& trace : program.traces()) {
+    for (const Event& made : trace.events) {
+      const Object* loader = made.result;
+      if (!is_loader(loader) || loader->node != made.node) continue;
+      const Object* sampler = core_of(loader->made_by->get("sampler", 3));
+      if (sampler == nullptr || !is_sharding_sampler(*sampler) || !shuffles(*sampler)) continue;
+      const Loop* pass = training_loop_over(trace, loader);
+      if (pass == nullptr || pass->outer == nullptr || runs_once(*pass->outer)) continue;
+      const bool seeded_anew =
+          sampler->created >= static_cast<int>(pass->outer->begin) && sampler->made_by->find("seed", 4) != nullptr;
+      if (!seeded_anew) findings.at(pass->outer->file, pass->outer->node);
+    }
+  }
+}
+
+void sampler_seed_per_rank(const Program& program, Findings& findings) {
+  for (const Trace& trace : program.traces()) {
+    for (const Event& event : trace.events) {
+      if (event.result == nullptr || event.arguments == nullptr) continue;
+      if (is_sharding_sampler(*event.result) && event.result->node == event.node) {
+        const Object* seed = event.arguments->get("seed", 4);
+        if (seed != nullptr && seed->has(kRank)) findings.at(event);
+      }
+      if (event.callee == "torch.randperm" && seeded_by_rank(event.arguments->get("generator")) && cut_by_rank(event))
+        findings.at(event);
+    }
+  }
+}
+
+void iterable_not_split_by_rank(const Program& program, Findings& findings) {
+  if (program.uses_accelerate()) return;
+  for (const Trace& trace : program.traces()) {
+    for (const Event& made : trace.events) {
+      const Object* loader = made.result;
+      if (!is_loader(loader) || loader->node != made.node) continue;
+      const Object* dataset = main_of(dataset_of(*loader));
+      const Class* of = dataset == nullptr ? nullptr : dataset->of_class;
+      if (of == nullptr || !of->is_iterable_dataset || mentions_ranks(*of) || may_be_split(*dataset)) continue;
+      const Function* iterate = of->method("__iter__");
+      if (iterate != nullptr) findings.at(iterate->file, iterate->node);
+    }
+  }
+}
+
+}  // namespace fx::knowledge::checks

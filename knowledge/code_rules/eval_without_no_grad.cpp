@@ -1,0 +1,104 @@
+#include <array>
+
+#include "base/text.h"
+#include "knowledge/code_rules/checks.h"
+
+namespace fx::knowledge::checks {
+namespace {
+
+using namespace code;
+
+// A word of the name: "run_eval", "validate_epoch"; not "evaluator" or "latest".
+bool is_evaluation_name(std::string_view name) {
+  static constexpr std::array<std::string_view, 8> kWords = {"eval",       "evaluate", "evaluation", "validate",
+                                                             "validation", "valid",    "val",        "test"};
+  for (const std::string_view word : split(name, '_')) {
+    for (const std::string_view known : kWords) {
+      if (to_lower(word) == known) return true;
+    }
+  }
+  return false;
+}
+
+// Where the evaluating function, seen from the forward, makes the call that leads to it.
+struct Place {
+  const Frame* evaluation = nullptr;
+  const SourceFile* file = nullptr;
+  Node node;
+};
+
+Place place_of(const Event& forward) {
+  Place place{nullptr, forward.file, forward.node};
+  for (const Frame* frame = forward.frame; frame != nullptr; frame = frame->caller) {
+    if (frame->function != nullptr && is_evaluation_name(frame->function->name)) {
+      place.evaluation = frame;
+      return place;
+    }
+    if (frame->call) {
+      place.file = frame->call_file;
+      place.node = frame->call;
+    }
+  }
+  return place;
+}
+
+bool is_in(const Event& event, const Frame* frame) {
+  for (const Frame* at = event.frame; at != nullptr; at = at->caller) {
+    if (at == frame) return true;
+  }
+  return false;
+}
+
+bool differentiates(const Trace& trace, const Frame* frame) {
+  for (const Event& event : trace.events) {
+    if (event.is(EventKind::kBackward) && is_in(event, frame)) return true;
+  }
+  return false;
+}
+
+// .eval() in the same function, no .train() since, and nothing there is differentiated.
+bool after_eval(const Trace& trace, const Event& forward) {
+  for (std::uint32_t i = forward.index; i-- > 0;) {
+    const Event& event = trace.events[i];
+    if (!event.is(EventKind::kTrainMode) || event.frame != forward.frame || !same_model(event.subject, forward.subject))
+      continue;
+    if (event.callee != ".eval") return false;
+    return !differentiates(trace, forward.frame);
+  }
+  return false;
+}
+
+// torch.set_grad_enabled(...) as a statement of its own.
+bool switched_off(const Trace& trace, const Event& forward) {
+  for (std::uint32_t i = forward.index; i-- > 0;) {
+    const Event& event = trace.events[i];
+    if (event.callee != "torch.set_grad_enabled") continue;
+    const Object* on = event.argument("mode", 0);
+    return on == nullptr || !on->is_true();
+  }
+  return false;
+}
+
+bool outermost_forward(const Event& event) {
+  return event.is(EventKind::kForward) && !inside_forward(event) && event.subject != nullptr &&
+         event.subject->type == Type::kModel;
+}
+
+}  // namespace
+
+void eval_without_no_grad(const Program& program, Findings& findings) {
+  for (const Trace& trace : program.traces()) {
+    for (const Event& forward : trace.events) {
+      if (!outermost_forward(forward) || forward.pass != 1 || without_grad(forward) || switched_off(trace, forward))
+        continue;
+      const Place place = place_of(forward);
+      if (place.evaluation != nullptr) {
+        if (!differentiates(trace, place.evaluation)) findings.at(place.file, place.node);
+      } else if (after_eval(trace, forward)) {
+        findings.at(forward);
+      }
+    }
+  }
+}
+
+}  // namespace fx::knowledge::checks

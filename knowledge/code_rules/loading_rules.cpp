@@ -1,0 +1,185 @@
+// Weights that come from a file: into what, when, and on which device.
+#include "base/text.h"
+#include "knowledge/code/names.h"
+#include "knowledge/code_rules/accumulation.h"
+#include "knowledge/code_rules/checks.h"
+#include "knowledge/code_rules/origin.h"
+
+namespace fx::knowledge::checks {
+namespace {
+
+using namespace code;
+
+bool loads_into_model(const Event& event) {
+  return event.is(EventKind::kLoadState) && event.callee == ".load_state_dict" && event.subject != nullptr &&
+         core_of(event.subject)->type == Type::kModel;
+}
+
+bool is_set(const Event& event, std::string_view name, int position, bool to) {
+  const Object* value = event.argument(name, position);
+  return value != nullptr && value->type == Type::kBool && (to ? value->is_true() : value->is_false());
+}
+
+bool shards_before(const Trace& trace, const Event& load) {
+  bool shown = false;
+  for (const Event& shard : trace.events) {
+    if (!shard.is(EventKind::kShard) || !same_model(shard.subject, load.subject)) continue;
+    shown = true;
+    if (shard.index < load.index && compatible(shard, load)) return true;
+  }
+  return !shown && sharding_of(trace, load.subject) == Sharding::kFsdp2;  // its type says so
+}
+
+bool is_file_state(const Object& object) {
+  return ends_with_part(object.callee, "load_file") || object.callee == "torch.load";
+}
+
+bool is_sharded_state(const Object& object) {
+  return ends_with_part(object.callee, "distribute_tensor") || object.callee == ".state_dict" ||
+         ends_with_part(object.callee, "get_model_state_dict") || ends_with_part(object.callee, "from_local");
+}
+
+bool sees_rank(const Object& object) {
+  return object.has(kRank) || object.identity == Identity::kGlobalRank;
+}
+
+bool replaces_parameter(const Event& event) {
+  if (!event.is(EventKind::kSetAttribute) || event.receiver == nullptr || event.receiver->type != Type::kModel)
+    return false;
+  const Object* value = event.argument("", 0);
+  return value != nullptr && value->callee == "torch.nn.Parameter";
+}
+
+bool is_adapter(const Event& load) {
+  for (const std::string_view word : {"lora", "adapter", "peft"}) {
+    if (load.arguments != nullptr && !load.arguments->list.empty() &&
+        contains_ignoring_case(load.arguments->list.front().node.text(), word))
+      return true;
+    for (const Frame* frame = load.frame; frame != nullptr; frame = frame->caller) {
+      if (frame->function != nullptr && contains_ignoring_case(frame->function->name, word)) return true;
+    }
+  }
+  return false;
+}
+
+bool named_in(Node scope, std::string_view name, std::size_t after) {
+  std::vector<Node> open = {scope};
+  while (!open.empty()) {
+    const Node node = open.back();
+    open.pop_back();
+    if (node.is("identifier") && node.begin() >= after && node.text() == name && node.field() != "name") return true;
+    for (Node child = node.first_child(); child; child = child.next_sibling()) open.push_back(child);
+  }
+  return false;
+}
+
+// The result is dropped, or bound to names that nobody reads.
+bool result_unread(const Event& load) {
+  const Node up = load.node.parent();
+  if (up.is("expression_statement")) return true;
+  if (!up.is("assignment") || up.child("right") != load.node) return false;
+  Node scope = up;
+  while (scope && !scope.is("function_definition") && !scope.is("module")) scope = scope.parent();
+  std::vector<Node> open = {up.child("left")};
+  while (!open.empty()) {
+    const Node node = open.back();
+    open.pop_back();
+    if (node.is("attribute") || node.is("subscript")) return false;
+    if (node.is("identifier") && node.text() != "_" && named_in(scope, node.text(), up.end())) return false;
+    for (Node child = node.first_child(); child; child = child.next_sibling()) open.push_back(child);
+  }
+  return true;
+}
+
+bool lenient_options(const Event& event) {
+  const Object* options = event.argument("options");
+  if (options == nullptr || options->made_by == nullptr || !ends_with_part(options->callee, "StateDictOptions"))
+    return false;
+  const Object* strict = main_of(options->made_by->get("strict"));
+  return strict != nullptr && strict->is_false();
+}
+
+// Handed in from outside of the run: an argument or the environment, and no checkpoint of its own.
+bool comes_from_outside(const Object* path, Node node) {
+  for (const std::string_view word : {"resume", "ckpt", "checkpoint", "last"}) {
+    if (contains_ignoring_case(node.text(), word)) return false;
+  }
+  return made_from(path, [](const Object& object) {
+    return ends_with_part(object.callee, "parse_args") || object.callee == ".parse_args" ||
+           object.callee == "os.getenv" || object.name == "sys.argv" ||
+           ends_with_part(object.callee, "hf_hub_download") || contains(object.callee, "download");
+  });
+}
+
+bool in_dataset(const Event& event) {
+  for (const Frame* frame = event.frame; frame != nullptr; frame = frame->caller) {
+    const Class* of = frame->function == nullptr ? nullptr : frame->function->of_class;
+    if (of != nullptr && (of->is_dataset || of->is_iterable_dataset)) return true;
+  }
+  return false;
+}
+
+bool is_multi_process(const Program& program) {
+  return !program.backends().empty() || program.uses_accelerate() || program.imports("torch.distributed");
+}
+
+}  // namespace
+
+void full_state_into_sharded_model(const Program& program, Findings& findings) {
+  for (const Trace& trace : program.traces()) {
+    for (const Event& load : trace.events) {
+      if (!loads_into_model(load) || is_set(load, "assign", 2, true)) continue;
+      if (sharding_of(trace, load.subject) != Sharding::kFsdp2 || !shards_before(trace, load)) continue;
+      const Object* state = load.arguments == nullptr ? nullptr : load.arguments->get("state_dict", 0);
+      if (made_from(state, is_file_state) && !made_from(state, is_sharded_state) && !made_from(state, sees_rank))
+        findings.at(load, "The file holds whole tensors, the model holds shards.");
+    }
+  }
+}
+
+void assign_load_after_optimizer(const Program& program, Findings& findings) {
+  for (const Trace& trace : program.traces()) {
+    for (const Event& load : trace.events) {
+      const bool assigns = loads_into_model(load) && is_set(load, "assign", 2, true);
+      if (!assigns && !replaces_parameter(load)) continue;
+      for (const Event& built : trace.events) {
+        if (built.is(EventKind::kOptimizer) && built.index < load.index && built.pass == load.pass &&
+            same_model(built.subject, load.subject) && compatible(built, load))
+          findings.at(load, "The optimizer was built from the parameters that are replaced here.");
+      }
+    }
+  }
+}
+
+void strict_false_hides_mismatch(const Program& program, Findings& findings) {
+  for (const Trace& trace : program.traces()) {
+    for (const Event& load : trace.events) {
+      const bool lenient = (loads_into_model(load) && is_set(load, "strict", 1, false)) ||
+                           (load.is(EventKind::kLoadState) && ends_with_part(load.callee, "set_model_state_dict") &&
+                            lenient_options(load));
+      if (lenient && result_unread(load) && !is_adapter(load)) findings.at(load);
+    }
+  }
+}
+
+void torch_load_per_rank(const Program& program, Findings& findings) {
+  if (!is_multi_process(program)) return;
+  for (const Trace& trace : program.traces()) {
+    for (const Event& load : trace.events) {
+      if (!load.is(EventKind::kLoad) || load.callee != "torch.load" || load.arguments == nullptr || in_dataset(load))
+        continue;
+      if (load.arguments->has_unknown()) continue;
+      const Object* where = load.argument("map_location", 1);
+      const Object* path = load.arguments->get("f", 0);
+      if ((where == nullptr || where->type == Type::kNone) && rank_guard(load) == nullptr &&
+          context_of(load, "torch.device") == nullptr) {
+        findings.at(load, "No map_location.");
+      } else if (is_set(load, "weights_only", -1, false) && path != nullptr &&
+                 comes_from_outside(path, load.arguments->list.front().node)) {
+        findings.at(load, "weights_only=False on a file from outside.");
+      }
+    }
+  }
+}
+
+}  // namespace fx::knowledge::checks

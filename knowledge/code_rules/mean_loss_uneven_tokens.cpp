@@ -1,0 +1,116 @@
+#include <array>
+
+#include "base/text.h"
+#include "knowledge/code/names.h"
+#include "knowledge/code_rules/checks.h"
+#include "knowledge/code_rules/origin.h"
+
+namespace fx::knowledge::checks {
+namespace {
+
+using namespace code;
+
+// A name that stands for the tokens that count: a response or attention mask, padding, labels.
+bool is_token_mask(const Object& object) {
+  static constexpr std::array<std::string_view, 4> kWords = {"mask", "valid", "pad", "keep"};
+  for (const std::string_view word : kWords) {
+    if (contains_ignoring_case(object.name, word)) return true;
+  }
+  return false;
+}
+
+bool is_ignored_label(const Object& object) {
+  return object.type == Type::kNumber && object.constant && object.number == -100;
+}
+
+// A count of this rank's tokens: mask.sum(), (labels != -100).sum(), count_nonzero.
+bool is_local_count(const Object* value) {
+  if (made_from(value, [](const Object& object) { return object.has(kReduced); })) return false;
+  return made_from(value, [](const Object& object) {
+    const bool counts =
+        object.callee == ".sum" || object.callee == "torch.sum" || ends_with_part(object.callee, "count_nonzero");
+    if (!counts) return false;
+    return made_from(&object, is_token_mask) || made_from(&object, is_ignored_label);
+  });
+}
+
+bool is_sum(const Object& object) {
+  return object.callee == ".sum" || object.callee == "torch.sum";
+}
+
+bool divides_by_local_count(const Object& object) {
+  if (object.callee != "/" || object.made_by == nullptr || object.made_by->list.size() != 2) return false;
+  const Object* above = object.made_by->list[0].value;
+  return made_from(above, is_sum) && is_local_count(object.made_by->list[1].value) &&
+         !made_from(above,
+                    [](const Object& part) { return part.callee == "/" || part.identity == Identity::kWorldSize; });
+}
+
+bool averages_over_labels(const Object& object, bool lengths_vary) {
+  if (object.callee != "torch.nn.functional.cross_entropy" && object.callee != "torch.nn.functional.nll_loss")
+    return false;
+  const Object* reduction = object.made_by->get("reduction");
+  if (reduction != nullptr && !is_constant_text(reduction, "mean")) return false;
+  return object.made_by->find("ignore_index") != nullptr || (lengths_vary && object.made_by->has_unknown() == false);
+}
+
+// Padding collates, labels of -100 or a test for empty targets somewhere in the files.
+bool shows_lengths_vary(const Program& program) {
+  for (const std::string_view name : {"torch.nn.utils.rnn.pad_sequence", "torch.nn.functional.pad", ".pad"}) {
+    if (program.calls(name)) return true;
+  }
+  for (const auto& file : program.files()) {
+    std::vector<Node> open = {file->syntax->root()};
+    while (!open.empty()) {
+      const Node node = open.back();
+      open.pop_back();
+      if (node.is("unary_operator") && node.text() == "-100") return true;
+      for (Node child = node.first_child(); child; child = child.next_sibling()) open.push_back(child);
+    }
+  }
+  return false;
+}
+
+bool is_data_parallel(const Program& program, const Trace& trace, const Event& backward) {
+  if (program.uses_accelerate() || !program.backends().empty()) return true;
+  for (std::uint32_t i = 0; i < backward.index; ++i) {
+    const Event& event = trace.events[i];
+    if (event.is(EventKind::kForward) && sharding_of(trace, event.subject) != Sharding::kNone) return true;
+  }
+  return program.imports("torch.distributed");
+}
+
+const Object* loss_of(const Event& backward) {
+  const Object* receiver = main_of(backward.receiver);
+  const bool handed_over = receiver == nullptr || receiver->type == Type::kAccelerator;
+  if (handed_over) return backward.argument("loss", 0);
+  return receiver;
+}
+
+}  // namespace
+
+void mean_loss_uneven_tokens(const Program& program, Findings& findings) {
+  const bool vary = shows_lengths_vary(program);
+  for (const Trace& trace : program.traces()) {
+    for (const Event& backward : trace.events) {
+      if (!backward.is(EventKind::kBackward) || backward.pass != 1 || !is_data_parallel(program, trace, backward))
+        continue;
+      // The first such average on the way to the loss; a reduced count on the way means that it was put right.
+      const Object* found = nullptr;
+      const Object* loss = loss_of(backward);
+      made_from(loss, [&](const Object& object) {
+        if (!divides_by_local_count(object) && !averages_over_labels(object, vary)) return false;
+        found = &object;
+        return true;
+      });
+      const bool reweighted = made_from(loss, [](const Object& object) {
+        return object.callee == "*" && object.made_by != nullptr && object.made_by->list.size() == 2 &&
+               (made_from(object.made_by->list[0].value, [](const Object& part) { return part.has(kReduced); }) ||
+                made_from(object.made_by->list[1].value, [](const Object& part) { return part.has(kReduced); }));
+      });
+      if (found != nullptr && found->file != nullptr && !reweighted) findings.at(found->file, found->node);
+    }
+  }
+}
+
+}  // namespace fx::knowledge::checks

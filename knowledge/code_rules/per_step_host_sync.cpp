@@ -1,0 +1,106 @@
+#include <array>
+
+#include "base/text.h"
+#include "knowledge/code/names.h"
+#include "knowledge/code_rules/checks.h"
+#include "knowledge/code_rules/origin.h"
+
+namespace fx::knowledge::checks {
+namespace {
+
+using namespace code;
+
+// The innermost loop that differentiates and steps: one turn is a training step.
+const Loop* step_loop(const Trace& trace, const Event& backward) {
+  for (std::uint32_t i = backward.loop->begin; i < backward.loop->end && i < trace.events.size(); ++i) {
+    if (trace.events[i].is(EventKind::kStep)) return backward.loop;
+  }
+  return nullptr;
+}
+
+// The loss, the gradient norm, or something computed from what the model gave.
+bool is_on_device(const Trace& trace, const Loop& loop, const Object* value) {
+  return made_from(value, [&](const Object& object) {
+    for (std::uint32_t i = loop.begin; i < loop.end && i < trace.events.size(); ++i) {
+      const Event& event = trace.events[i];
+      if (event.is(EventKind::kForward) && event.result == &object) return true;
+      if (event.is(EventKind::kClip) && event.result == &object) return true;
+      if (event.is(EventKind::kBackward) && main_of(event.receiver) == &object && object.type != Type::kAccelerator)
+        return true;
+    }
+    return false;
+  });
+}
+
+bool is_read(std::string_view callee) {
+  static constexpr std::array<std::string_view, 5> kReads = {".item", ".cpu", ".tolist", ".numpy", "float"};
+  for (const std::string_view read : kReads) {
+    if (callee == read) return true;
+  }
+  return false;
+}
+
+bool waits(const Trace& trace, const Loop& loop, const Event& event) {
+  if (event.callee == "torch.cuda.synchronize" || event.callee == "torch.cuda.empty_cache") return true;
+  const bool prints = event.callee == "print";
+  if (!is_read(event.callee) && !prints) return false;
+  if (event.callee.front() == '.') return is_on_device(trace, loop, event.receiver);
+  if (event.arguments == nullptr) return false;
+  for (const Argument& argument : event.arguments->list) {
+    const Object* value = main_of(argument.value);
+    if (value == nullptr || value->type == Type::kNumber) continue;
+    if (is_on_device(trace, loop, value)) return true;
+  }
+  return false;
+}
+
+// Runs in every turn; a test of the rank does not make it rare.
+bool is_unconditional(const Event& event, const Event& backward) {
+  for (const Guard* guard = event.guard; guard != nullptr; guard = guard->outer) {
+    if (under(backward, guard)) return true;
+    if ((guard->taints & kRank) == 0 || (guard->taints & kStepCount) != 0 || contains(guard->test.text(), "%"))
+      return false;
+  }
+  return true;
+}
+
+bool in_condition(python::Node node) {
+  for (python::Node up = node.parent(); up; node = up, up = up.parent()) {
+    if (node.field() == "condition" || up.is("assert_statement")) return true;
+    if (up.is("expression_statement") || up.is("block") || up.is("module")) return false;
+  }
+  return false;
+}
+
+// The value read decides something: it stands in a condition, or some condition was made from it.
+bool steers(const Trace& trace, const Event& read) {
+  if (in_condition(read.node)) return true;
+  if (read.result == nullptr) return false;
+  for (const Event& event : trace.events) {
+    for (const Guard* guard = event.guard; guard != nullptr; guard = guard->outer) {
+      if (made_from(guard->value, read.result)) return true;
+    }
+  }
+  return false;
+}
+
+}  // namespace
+
+void per_step_host_sync(const Program& program, Findings& findings) {
+  for (const Trace& trace : program.traces()) {
+    for (const Event& backward : trace.events) {
+      if (!backward.is(EventKind::kBackward) || backward.pass != 1 || backward.loop == nullptr) continue;
+      const Loop* loop = step_loop(trace, backward);
+      if (loop == nullptr) continue;
+      for (std::uint32_t i = loop->begin; i < loop->second && i < trace.events.size(); ++i) {
+        const Event& event = trace.events[i];
+        if (event.context != nullptr && without_grad(event) && context_of(event, "torch.no_grad") == nullptr) continue;
+        if (!waits(trace, *loop, event) || !is_unconditional(event, backward) || steers(trace, event)) continue;
+        findings.at(event, "The host reads a value of this step in every step.");
+        break;
+      }
+    }
+  }
+}
+
+}  // namespace fx::knowledge::checks

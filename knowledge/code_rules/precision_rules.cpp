@@ -1,0 +1,115 @@
+// Scalers and autocast beside an FSDP precision policy.
+#include "knowledge/code/names.h"
+#include "knowledge/code_rules/checks.h"
+#include "knowledge/code_rules/origin.h"
+#include "knowledge/code_rules/precision.h"
+
+namespace fx::knowledge::checks {
+namespace {
+
+using namespace code;
+
+// The compute types of training that some trace shows: by the policy of a sharded model, or by autocast around a
+// forward.
+struct SeenTypes {
+  bool half = false, bfloat = false, unclear = false;
+  void add(ComputeType type) {
+    half |= type == ComputeType::kFloat16;
+    bfloat |= type == ComputeType::kBfloat16;
+    unclear |= type == ComputeType::kUnknown;
+  }
+};
+
+SeenTypes seen_types(const Program& program) {
+  SeenTypes seen;
+  for (const Trace& trace : program.traces()) {
+    for (const Event& event : trace.events) {
+      if (event.is(EventKind::kShard)) seen.add(policy_type(event));
+      if (!event.is(EventKind::kForward) || without_grad(event)) continue;
+      if (const Context* autocast = autocast_around(event)) seen.add(autocast_type(*autocast));
+    }
+  }
+  return seen;
+}
+
+bool builds_scaler(const Event& event) {
+  return event.result != nullptr && event.result->type == Type::kScaler && ends_with_part(event.callee, "GradScaler");
+}
+
+bool is_fsdp1_half(const Event& shard) {
+  return shard.is(EventKind::kShard) && ends_with_part(shard.callee, "FullyShardedDataParallel") &&
+         policy_type(shard) == ComputeType::kFloat16;
+}
+
+// The model is differentiated in this trace: an optimizer steps it, or a forward of it is followed by a backward.
+bool is_trained(const Trace& trace, const Object* model) {
+  bool forward = false;
+  for (const Event& event : trace.events) {
+    if (event.is(EventKind::kForward) && same_model(event.subject, model) && !without_grad(event)) forward = true;
+    if (event.is(EventKind::kBackward) && forward) return true;
+  }
+  return false;
+}
+
+bool scales_somewhere(const Program& program) {
+  for (const std::string_view name : {".unscale_", ".scale", "torch.amp.GradScaler", "torch.cuda.amp.GradScaler",
+                                      "torch.GradScaler", "torch.distributed.fsdp.ShardedGradScaler"}) {
+    if (program.calls(name)) return true;
+  }
+  return program.uses_accelerate();
+}
+
+}  // namespace
+
+void gradscaler_with_bf16(const Program& program, Findings& findings) {
+  const SeenTypes seen = seen_types(program);
+  if (!seen.bfloat || seen.half || seen.unclear || !program.calls(".scale")) return;
+  for (const Trace& trace : program.traces()) {
+    for (const Event& event : trace.events) {
+      if (builds_scaler(event) && !may_be_disabled(event.result)) findings.at(event, "Compute is bfloat16 here.");
+    }
+  }
+}
+
+void fp16_scaler_wrong(const Program& program, Findings& findings) {
+  const bool scales = scales_somewhere(program);
+  for (const Trace& trace : program.traces()) {
+    bool flat_half = false;
+    for (const Event& event : trace.events) flat_half |= is_fsdp1_half(event);
+    for (const Event& event : trace.events) {
+      const bool stock = builds_scaler(event) && !ends_with_part(event.callee, "ShardedGradScaler");
+      if (stock && flat_half && !may_be_disabled(event.result)) {
+        findings.at(event, "An FSDP1 model computes in float16 with the scaler for unsharded gradients.");
+      }
+      if (scales || !event.is(EventKind::kShard) || policy_type(event) != ComputeType::kFloat16) continue;
+      const Object* policy = main_of(precision_policy(event));
+      if (policy->file != nullptr && is_trained(trace, event.subject)) {
+        findings.at(policy->file, policy->node, "Trains in float16 and no gradient scaler is in sight.");
+      }
+    }
+  }
+}
+
+void autocast_with_mp_policy(const Program& program, Findings& findings) {
+  for (const Trace& trace : program.traces()) {
+    for (const Event& event : trace.events) {
+      if (!event.is(EventKind::kForward)) continue;
+      const Context* autocast = autocast_around(event);
+      if (autocast == nullptr) continue;
+      const ComputeType type = autocast_type(*autocast);
+      const bool off = type == ComputeType::kNone;
+      const Object* enabled = autocast->arguments == nullptr ? nullptr : main_of(autocast->arguments->get("enabled"));
+      if (off || (enabled != nullptr && !enabled->is_true())) continue;
+      for (const Event& shard : trace.events) {
+        if (!shard.is(EventKind::kShard) || !same_model(shard.subject, event.subject) ||
+            precision_policy(shard) == nullptr)
+          continue;
+        const ComputeType policy = policy_type(shard);
+        if (policy != ComputeType::kNone && policy != ComputeType::kUnknown)
+          findings.at(autocast->file, autocast->node);
+      }
+    }
+  }
+}
+
+}  // namespace fx::knowledge::checks

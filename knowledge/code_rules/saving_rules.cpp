@@ -1,0 +1,145 @@
+// What goes into a checkpoint file, and who writes it.
+#include <array>
+
+#include "base/text.h"
+#include "knowledge/code/names.h"
+#include "knowledge/code_rules/accumulation.h"
+#include "knowledge/code_rules/checks.h"
+#include "knowledge/code_rules/origin.h"
+
+namespace fx::knowledge::checks {
+namespace {
+
+using namespace code;
+
+bool is_fsdp(Sharding sharding) {
+  return sharding == Sharding::kFsdp1 || sharding == Sharding::kFsdp2;
+}
+
+// A state dict that holds this rank's shards: of an FSDP2 model, or of an optimizer over a sharded model.
+bool is_local_shards(const Trace& trace, const Object& state) {
+  if (state.type != Type::kStateDict || state.callee != ".state_dict" || state.receiver == nullptr) return false;
+  const Object* owner = core_of(state.receiver);
+  if (owner->type == Type::kModel) return sharding_of(trace, state.receiver) == Sharding::kFsdp2;
+  if (owner->type != Type::kOptimizer) return false;
+  return is_fsdp(sharding_of(trace, model_of_optimizer(trace, owner)));
+}
+
+// The object itself, or an item of the dict or list that is saved.
+bool holds_local_shards(const Trace& trace, const Object* saved, int depth = 0) {
+  for (const Object* one : alternatives(saved)) {
+    if (is_local_shards(trace, *one)) return true;
+    if (depth > 3 || (one->type != Type::kDict && one->type != Type::kSequence) || one->callee == "comprehension")
+      continue;
+    for (const auto& [key, member] : one->members) {
+      if (holds_local_shards(trace, member, depth + 1)) return true;
+    }
+    for (const Object* item : one->items) {
+      if (holds_local_shards(trace, item, depth + 1)) return true;
+    }
+  }
+  return false;
+}
+
+bool is_torch_save(const Event& event) {
+  return event.is(EventKind::kSave) && event.callee == "torch.save";
+}
+
+const Object* path_of(const Event& event) {
+  if (event.arguments == nullptr) return nullptr;
+  if (event.callee == "open") return event.arguments->get("file", 0);
+  if (event.callee == "torch.save") return event.arguments->get("f", 1);
+  if (event.callee == "safetensors.torch.save_file") return event.arguments->get("filename", 1);
+  return event.arguments->get("save_directory", 0);
+}
+
+bool differs_by_rank(const Object* path) {
+  return made_from(path, [](const Object& object) {
+    return object.has(kRank | kLocal | kUneven) || object.identity != Identity::kNone;
+  });
+}
+
+bool opens_for_writing(const Event& event) {
+  if (event.callee != "open" || !event.is(EventKind::kCall)) return false;
+  const Object* mode = event.argument("mode", 1);
+  return mode != nullptr && mode->type == Type::kText && mode->constant &&
+         (contains(mode->name, "w") || contains(mode->name, "x"));
+}
+
+bool writes(const Event& event) {
+  if (opens_for_writing(event)) return true;
+  if (!event.is(EventKind::kSave) || event.callee == ".push_to_hub" || event.callee == ".save" ||
+      event.callee == ".save_model")
+    return false;
+  return event.arguments == nullptr || event.arguments->find("is_main_process") == nullptr;
+}
+
+// Some part of the path is text that the code spells out, and no part is unknown to be a buffer or a temporary name.
+bool is_fixed_path(const Object* path) {
+  if (path == nullptr) return false;
+  const bool other = made_from(path, [](const Object& object) {
+    return contains_ignoring_case(object.callee, "BytesIO") || contains(object.callee, "tempfile") ||
+           contains(object.callee, "uuid") || contains_ignoring_case(object.name, "rank");
+  });
+  if (other) return false;
+  return made_from(path, [](const Object& object) { return object.type == Type::kText && !object.name.empty(); });
+}
+
+// A condition that may well be about the rank although its value was not seen.
+bool may_be_rank_guarded(const Event& event) {
+  static constexpr std::array<std::string_view, 8> kWords = {"main",  "master", "rank", "primary",
+                                                             "chief", "leader", "zero", "coordinator"};
+  for (const Guard* guard = event.guard; guard != nullptr; guard = guard->outer) {
+    if ((guard->taints & kRank) != 0) return true;
+    for (const std::string_view word : kWords) {
+      if (contains_ignoring_case(guard->test.text(), word)) return true;
+    }
+  }
+  return false;
+}
+
+bool takes_part(const Trace& trace, const Event& event) {
+  if (needs_all_ranks(event)) return !event.is(EventKind::kMesh);
+  if (event.is(EventKind::kForward) || event.is(EventKind::kBackward)) {
+    return event.is(EventKind::kBackward) || is_fsdp(sharding_of(trace, event.subject));
+  }
+  return event.is(EventKind::kInitGroup) || event.is(EventKind::kPrepare);
+}
+
+// All ranks come here: the same function, or a caller, does something that needs all of them, under no condition of its
+// own.
+bool all_ranks_come(const Trace& trace, const Event& write) {
+  for (const Event& event : trace.events) {
+    if (!takes_part(trace, event) || may_be_rank_guarded(event)) continue;
+    for (const Frame* frame = write.frame; frame != nullptr; frame = frame->caller) {
+      if (event.frame == frame || (event.frame != nullptr && event.frame->caller == frame)) return true;
+    }
+  }
+  return false;
+}
+
+}  // namespace
+
+void sharded_state_torch_save(const Program& program, Findings& findings) {
+  for (const Trace& trace : program.traces()) {
+    for (const Event& save : trace.events) {
+      if (!is_torch_save(save) || differs_by_rank(path_of(save))) continue;
+      if (save.arguments != nullptr && holds_local_shards(trace, save.arguments->get("obj", 0)))
+        findings.at(save, "The file gets the shards of one rank.");
+    }
+  }
+}
+
+void all_ranks_write_same_file(const Program& program, Findings& findings) {
+  for (const Trace& trace : program.traces()) {
+    for (const Event& write : trace.events) {
+      if (!writes(write) || may_be_rank_guarded(write)) continue;
+      const Object* path = path_of(write);
+      if (!is_fixed_path(path) || differs_by_rank(path) || !all_ranks_come(trace, write)) continue;
+      const bool reported = is_torch_save(write) && holds_local_shards(trace, write.arguments->get("obj", 0));
+      if (!reported) findings.at(write);
+    }
+  }
+}
+
+}  // namespace fx::knowledge::checks

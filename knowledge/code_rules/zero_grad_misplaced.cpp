@@ -1,0 +1,87 @@
+#include "knowledge/code_rules/accumulation.h"
+#include "knowledge/code_rules/checks.h"
+
+namespace fx::knowledge::checks {
+namespace {
+
+using namespace code;
+
+// A zero_grad of this optimizer, or of the model it steps.
+bool clears(const Trace& trace, const Event& zero, const Event& step) {
+  const Object* what = core_of(zero.subject);
+  const Object* optimizer = core_of(step.subject);
+  if (what == nullptr || optimizer == nullptr) return false;
+  if (what == optimizer) return true;
+  const Object* model = model_of_optimizer(trace, step.subject);
+  if (model != nullptr) return what->type == Type::kModel && same_model(what, model);
+  return what->type == Type::kModel && trace.events.size() > 0;
+}
+
+const Event* previous(const Trace& trace, std::uint32_t before, EventKind kind, const Event& same_run) {
+  for (std::uint32_t i = before; i-- > 0;) {
+    const Event& event = trace.events[i];
+    if (event.is(kind) && compatible(event, same_run)) return &event;
+  }
+  return nullptr;
+}
+
+bool steps_between(const Trace& trace, const Event& from, const Event& to) {
+  for (std::uint32_t i = from.index + 1; i < to.index; ++i) {
+    if (trace.events[i].is(EventKind::kStep) && trace.events[i].subject == to.subject) return true;
+  }
+  return false;
+}
+
+void cleared_before_step(const Trace& trace, Findings& findings) {
+  for (const Event& step : trace.events) {
+    if (!step.is(EventKind::kStep) || step.pass != 1) continue;
+    const Event* zero = previous(trace, step.index, EventKind::kZeroGrad, step);
+    const Event* backward = previous(trace, step.index, EventKind::kBackward, step);
+    if (zero == nullptr || backward == nullptr || zero->index < backward->index || zero->pass != 1) continue;
+    if (!compatible(*zero, *backward) || !clears(trace, *zero, step) || steps_between(trace, *backward, step)) continue;
+    findings.at(*zero, "The gradients of the backward pass before are gone when the optimizer steps.");
+  }
+}
+
+void cleared_in_every_microbatch(const Trace& trace, Findings& findings) {
+  for (const Window& window : accumulation_windows(trace)) {
+    for (const Event& zero : trace.events) {
+      if (zero.is(EventKind::kZeroGrad) && in_every_microbatch(window, zero) && clears(trace, zero, *window.step))
+        findings.at(zero, "Only the last microbatch of the window is left when the optimizer steps.");
+    }
+  }
+}
+
+bool trains_in_loop(const Trace& trace, const Event& step) {
+  for (const Event& event : trace.events) {
+    if (event.is(EventKind::kBackward) && event.loop != nullptr && inside(step, event.loop)) return true;
+  }
+  return false;
+}
+
+bool sets_gradients_to_none(const Program& program) {
+  for (const Trace& trace : program.traces()) {
+    for (const Event& event : trace.events) {
+      if (event.is(EventKind::kSetAttribute) && event.callee == "grad") return true;
+    }
+  }
+  return false;
+}
+
+}  // namespace
+
+void zero_grad_misplaced(const Program& program, Findings& findings) {
+  for (const Trace& trace : program.traces()) {
+    cleared_before_step(trace, findings);
+    if (!program.uses_accelerate()) cleared_in_every_microbatch(trace, findings);
+  }
+  if (program.calls(".zero_grad") || sets_gradients_to_none(program)) return;
+  for (const Trace& trace : program.traces()) {
+    for (const Event& step : trace.events) {
+      if (step.is(EventKind::kStep) && trains_in_loop(trace, step))
+        findings.at(step, "Nothing ever clears the gradients.");
+    }
+  }
+}
+
+}  // namespace fx::knowledge::checks
