@@ -1,11 +1,11 @@
 # The front door. `make demo` shows the main job, `make test` runs every test; both install what is missing first.
 .DEFAULT_GOAL := help
-.PHONY: help demo build core test lint format docs bench clean bootstrap
+.PHONY: help demo build core test lint format docs bench bench-engine clean bootstrap
 JOBS ?= $(shell nproc)
 export NINJA_STATUS := [%f/%t %es] 
 
 help: ## this list
-	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1\t/' | expand -t 18
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 22
 
 bootstrap:
 	@scripts/bootstrap.sh full
@@ -36,6 +36,10 @@ docs: build ## regenerate docs/reference and tools/snapshots from the catalogues
 
 bench: build ## server latency and memory; engine step time
 	@build/venv/bin/python tests/bench/bench.py
+
+bench-engine: build ## fsdp-engine against Python FSDP2, side by side: about 40 minutes
+	@build/venv/bin/python scripts/get_model.py
+	@build/venv/bin/python tests/bench/engine/bench_engine.py
 
 clean: ## remove the build folder, downloads and the virtual environment with it
 	@rm -rf build

@@ -1,0 +1,170 @@
+#!/usr/bin/env python3
+"""fsdp-engine against Python FSDP2: same weights, documents, LibTorch and machine, run in turns. Writes build/bench/engine.{json,md}.
+
+bench_engine.py [--modes bf16,fp32,checkpointed,packed] [--alternations 3] [--steps 2]
+Each side runs one warm-up step and --steps measured ones a turn. FSDP2 runs with parameters resharded and kept, and (packed) with one row
+a document and one row in all: its fastest counts.
+"""
+import argparse
+import json
+import os
+import pathlib
+import statistics
+import subprocess
+import sys
+import tempfile
+
+import workloads
+from workloads import MODEL, RANKS, ROOT
+
+HERE = pathlib.Path(__file__).resolve().parent
+ENGINE = pathlib.Path(os.environ.get("FX_ENGINE_BINARY", ROOT / "build/bin/fsdp-engine"))
+LR = 2e-4
+MODES = {  # dtype, checkpointing, documents, layouts that FSDP2 may choose from, tokens a document at most
+    "bf16": ("bf16", False, "fixed", ("padded",), 512),
+    "fp32": ("fp32", False, "fixed", ("padded",), 512),
+    "checkpointed": ("bf16", True, "fixed", ("padded",), 512),
+    "packed": ("bf16", False, "packed", ("padded", "packed"), 4096),  # 32 tokens a rank are left free, so that best-fit packing succeeds
+}
+
+
+def start(command, environment, port):
+    base = {**os.environ, "WORLD_SIZE": str(RANKS), "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port), "OMP_NUM_THREADS": "1", **environment}
+    ranks = [subprocess.Popen(list(map(str, command)), env={**base, "RANK": str(r), "LOCAL_RANK": str(r)}, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                              text=True) for r in range(RANKS)]
+    outputs = [p.communicate() for p in ranks]
+    for process, (_, errors) in zip(ranks, outputs):
+        if process.returncode:
+            sys.exit(f"error: {command[0]} ended with {process.returncode}: {errors.strip()[-800:]}")
+    return outputs[0][0]
+
+
+def run_fsdp2(folder, mode, steps, reshard, layout):
+    import support
+    dtype, checkpointing = MODES[mode][:2]
+    settings = {"model": str(MODEL), "shares": str(folder / "shares.json"), "dtype": dtype, "checkpointing": checkpointing, "reshard": reshard,
+                "layout": layout, "steps": steps, "lr": LR}
+    (folder / "settings.json").write_text(json.dumps(settings))
+    out = start([sys.executable, HERE / "fsdp2_side.py", folder / "settings.json"], {}, support.free_port())
+    return json.loads(out.splitlines()[-1])
+
+
+def run_engine(folder, mode, steps):
+    import support
+    dtype, checkpointing, documents, _, length = MODES[mode]
+    packing = documents == "packed"
+    shares = json.loads((folder / "shares.json").read_text())
+    spec = {"model": str(MODEL), "data": {"path": str(folder / "tokens.bin"), "format": "tokens", "max_seq_len": length, "packing": packing},
+            "output": str(folder / "out"), "ranks": RANKS, "steps": steps, "max_tokens_per_rank": length if packing else length * len(shares[0]),
+            "global_batch_size": RANKS if packing else sum(len(share) for share in shares),
+            "optimizer": {"lr": LR, "betas": [0.9, 0.95], "weight_decay": 0.1, "schedule": "constant", "clip_grad": 1.0},
+            "fsdp": {"param_dtype": dtype, "reduce_dtype": "fp32", "activation_checkpointing": "full" if checkpointing else "none"}}
+    events = folder / "events.jsonl"
+    events.unlink(missing_ok=True)
+    (folder / "spec.json").write_text(json.dumps(spec))
+    start([ENGINE, "train", folder / "spec.json"], {"FX_EVENTS": str(events)}, support.free_port())
+    rows = [json.loads(line) for line in events.read_text().splitlines()]
+    packs = next(row["packs"] for row in rows if row["event"] == "start")
+    if packs != spec["global_batch_size"]:
+        sys.exit(f"error: the engine made {packs} packs instead of {spec['global_batch_size']}: a step would not see the same documents")
+    rows = [row for row in rows if row["event"] == "step"]
+    return {"seconds": [row["tokens"] / row["tokens_per_s"] for row in rows], "losses": [row["loss"] for row in rows],
+            "peak_bytes": max(max(row["peak_bytes"]) for row in rows), "comm_ms": [row["comm_ms"] for row in rows]}
+
+
+def gemm_peak(dtype):
+    """GFLOP/s a rank while all ranks compute."""
+    ranks = [subprocess.Popen([sys.executable, HERE / "gemm_peak.py", dtype], stdout=subprocess.PIPE, text=True) for _ in range(RANKS)]
+    return min(float(p.communicate()[0]) for p in ranks)
+
+
+def flops_per_token(length):
+    """torchtitan's formula: 6 a matrix parameter (the tied head counts), 6 * layers * heads * (qk + v size) * length for attention."""
+    c = json.loads((MODEL / "config.json").read_text())
+    hidden, layers, heads, kv = c["hidden_size"], c["num_hidden_layers"], c["num_attention_heads"], c["num_key_value_heads"]
+    size = hidden // heads
+    block = hidden * size * (2 * heads + 2 * kv) + 3 * hidden * c["intermediate_size"]
+    return 6 * (layers * block + hidden * c["vocab_size"]) + 6 * layers * heads * 2 * size * length
+
+
+def add(total, run):
+    """Keeps the measured steps of a run: the first warms up."""
+    total.setdefault("seconds", []).extend(run["seconds"][1:])
+    total["losses"] = run["losses"]
+    total["peak_bytes"] = max(total.get("peak_bytes", 0), run["peak_bytes"])
+    if "comm_ms" in run:
+        total.setdefault("comm_ms", []).extend(run["comm_ms"][1:])
+
+
+def measure(folder, mode, alternations, steps):
+    dtype, _, _, layouts, _ = MODES[mode]
+    shares = json.loads((folder / "shares.json").read_text())
+    tokens = sum(len(d) for share in shares for d in share)
+    engine, variants, peaks = {}, {}, []
+    for turn in range(alternations):
+        peaks.append(gemm_peak(dtype))
+        add(engine, run_engine(folder, mode, steps + 1))
+        print(f"  {mode} turn {turn + 1}: engine {engine['seconds'][-1]:.2f} s a step", flush=True)
+        for reshard in (True, False):
+            for layout in layouts:
+                name = f"{'resharded' if reshard else 'kept'}, {layout}"
+                add(variants.setdefault(name, {}), run_fsdp2(folder, mode, steps + 1, reshard, layout))
+                print(f"  {mode} turn {turn + 1}: FSDP2 ({name}) {variants[name]['seconds'][-1]:.2f} s a step", flush=True)
+    best = min(variants, key=lambda name: statistics.median(variants[name]["seconds"]))
+    theirs = variants[best]
+    for side in (engine, *variants.values()):
+        side["tokens_per_s"] = tokens / statistics.median(side["seconds"])
+    # Attention in a document of n tokens costs as in a sequence of that length: the mean over tokens.
+    length = sum(len(d)**2 for share in shares for d in share) / tokens
+    peak = statistics.median(peaks)
+    leanest = min(v["peak_bytes"] for v in variants.values())
+    return {"tokens_per_s_ratio": engine["tokens_per_s"] / theirs["tokens_per_s"], "rss_ratio": engine["peak_bytes"] / leanest,
+            "max_loss_rel_diff": max(abs(a - b) / abs(b) for a, b in zip(engine["losses"], theirs["losses"])),
+            "gemm_peak_fraction": engine["tokens_per_s"] / RANKS * flops_per_token(length) / (peak * 1e9), "gemm_peak_gflops_a_rank": peak,
+            "tokens_a_step": tokens, "fsdp2_best": best, "engine": engine, "fsdp2": variants, "load_average": os.getloadavg()}
+
+
+def table(result):
+    rows = ["| mode | engine tokens/s | FSDP2 tokens/s (best setting) | ratio | peak memory ratio | of the GEMM peak | largest loss difference |",
+            "|---|---|---|---|---|---|---|"]
+    for mode in MODES:
+        if mode in result:
+            r = result[mode]
+            theirs = r["fsdp2"][r["fsdp2_best"]]
+            rows.append(f"| {mode} | {r['engine']['tokens_per_s']:.0f} | {theirs['tokens_per_s']:.0f} ({r['fsdp2_best']}) | {r['tokens_per_s_ratio']:.2f} | "
+                        f"{r['rss_ratio']:.2f} | {r['gemm_peak_fraction']:.2f} | {r['max_loss_rel_diff']:.1e} |")
+    rows += ["", "| mode, step | engine loss | FSDP2 loss |", "|---|---|---|"]
+    for mode in (m for m in MODES if m in result):
+        r = result[mode]
+        for step, (a, b) in enumerate(zip(r["engine"]["losses"], r["fsdp2"][r["fsdp2_best"]]["losses"]), 1):
+            rows.append(f"| {mode}, {step} | {a:.6f} | {b:.6f} |")
+    return "\n".join(rows) + "\n"
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--modes", default=",".join(MODES))
+    parser.add_argument("--alternations", type=int, default=3)
+    parser.add_argument("--steps", type=int, default=2)
+    options = parser.parse_args()
+    unknown = [m for m in options.modes.split(",") if m not in MODES]
+    if unknown:
+        parser.error(f"no mode {unknown[0]}; there are {', '.join(MODES)}")
+    out = ROOT / "build/bench"
+    out.mkdir(parents=True, exist_ok=True)
+    conversations = workloads.text_tokens()
+    result = {"ranks": RANKS, "cores": os.cpu_count(), "load_average_before": os.getloadavg()}
+    for mode in options.modes.split(","):
+        with tempfile.TemporaryDirectory(dir=out) as name:
+            folder = pathlib.Path(name)
+            shares = workloads.packed(conversations, 4064) if MODES[mode][2] == "packed" else workloads.fixed_length(conversations, 512, 2)
+            workloads.write(folder, shares)
+            result[mode] = measure(folder, mode, options.alternations, options.steps)
+    (out / "engine.json").write_text(json.dumps(result, indent=1) + "\n")
+    (out / "engine.md").write_text(table(result))
+    print(f"\nload average before {result['load_average_before'][0]:.2f}, {RANKS} ranks with one thread each on {os.cpu_count()} cores\n")
+    print(table(result))
+
+
+if __name__ == "__main__":
+    main()
