@@ -19,6 +19,7 @@
 
 #include "base/file.h"
 #include "engine/comm/process_group.h"
+#include "engine/kernels/matmul.h"
 #include "engine/kernels/rows.h"
 #include "engine/logits.h"
 #include "engine/train/loop.h"
@@ -44,7 +45,8 @@ int print_info() {
                     {"backends", {"shm", "gloo"}},
                     {"devices", {"cpu"}},
                     {"cores", std::thread::hardware_concurrency()},
-                    {"kernels", row_kernels_name()}};
+                    {"kernels", row_kernels_name()},
+                    {"bf16_products", product_dtype(at::kBFloat16) == at::kFloat ? "fp32" : "bf16"}};
   std::printf("%s\n", to_text(out, 2).c_str());
   return 0;
 }

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "engine/kernels/dispatch.h"
+#include "engine/kernels/matmul.h"
 #include "engine/kernels/ops.h"
 #include "engine/kernels/rows.h"
 
@@ -25,11 +26,12 @@ struct Heads {
 };
 
 // Rows [begin, end) of q [T, heads * dim] as [kv, positions * group, dim]: the query heads that share a KV head lie
-// together.
+// together. In the dtype of products, like everything between the products.
 at::Tensor pack_queries(const at::Tensor& q, std::int64_t begin, std::int64_t end, const Heads& h) {
   return q.narrow(0, begin, end - begin)
       .view({end - begin, h.kv, h.group(), h.dim})
       .permute({1, 0, 2, 3})
+      .to(product_dtype(q.scalar_type()))
       .reshape({h.kv, (end - begin) * h.group(), h.dim});
 }
 void unpack_queries(const at::Tensor& packed, at::Tensor& out, std::int64_t begin, std::int64_t end, const Heads& h) {
@@ -38,7 +40,11 @@ void unpack_queries(const at::Tensor& packed, at::Tensor& out, std::int64_t begi
       .copy_(packed.view({h.kv, end - begin, h.group(), h.dim}).permute({1, 0, 2, 3}));
 }
 at::Tensor pack_keys(const at::Tensor& k, std::int64_t begin, std::int64_t end, const Heads& h) {
-  return k.narrow(0, begin, end - begin).view({end - begin, h.kv, h.dim}).permute({1, 0, 2}).contiguous();
+  return k.narrow(0, begin, end - begin)
+      .view({end - begin, h.kv, h.dim})
+      .permute({1, 0, 2})
+      .to(product_dtype(k.scalar_type()))
+      .contiguous();
 }
 
 // Probabilities of query positions [first, last) of a document over its keys [0, last): [kv, positions * group, last].

@@ -1,6 +1,8 @@
 #include "engine/kernels/head_loss.h"
 
 #include <ATen/core/grad_mode.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/empty_like.h>
 #include <ATen/ops/index_select.h>
 #include <ATen/ops/mm.h>
 #include <ATen/ops/nonzero.h>
@@ -10,16 +12,37 @@
 #include <vector>
 
 #include "engine/kernels/dispatch.h"
+#include "engine/kernels/matmul.h"
 #include "engine/kernels/ops.h"
 #include "engine/kernels/rows.h"
 
 namespace fx::engine {
 namespace {
 
-// Tokens whose logits exist at once: about 48 MiB of them.
-std::int64_t chunk_of(const at::Tensor& head) {
-  const auto row_bytes = static_cast<std::int64_t>(head.element_size()) * head.size(0);
-  return std::clamp<std::int64_t>((std::int64_t{48} << 20) / row_bytes, 16, 512);
+constexpr std::int64_t kPanel = 4096;  // classes whose head rows are widened at once, where products need it
+
+// Tokens whose logits exist at once: about 96 MiB of them.
+std::int64_t chunk_of(const at::Tensor& head, at::ScalarType wide) {
+  const auto row_bytes = static_cast<std::int64_t>(c10::elementSize(wide)) * head.size(0);
+  return std::clamp<std::int64_t>((std::int64_t{96} << 20) / row_bytes, 16, 512);
+}
+
+// Calls body(first class, classes) for panels of the head's rows: all at once when no widening is needed.
+template <class Body>
+void for_panels(const at::Tensor& head, at::ScalarType wide, const Body& body) {
+  const std::int64_t classes = head.size(0), panel = head.scalar_type() == wide ? classes : kPanel;
+  for (std::int64_t first = 0; first < classes; first += panel) body(first, std::min(panel, classes - first));
+}
+
+// rows [n, hidden] in the dtype of products -> logits [n, classes] in it.
+at::Tensor logits_of(const at::Tensor& rows, const at::Tensor& head) {
+  const at::ScalarType wide = rows.scalar_type();
+  at::Tensor logits = at::empty({rows.size(0), head.size(0)}, rows.options());
+  for_panels(head, wide, [&](std::int64_t first, std::int64_t count) {
+    at::Tensor part = logits.narrow(1, first, count);
+    at::mm_out(part, rows, head.narrow(0, first, count).to(wide).t());
+  });
+  return logits;
 }
 
 // Losses of a chunk; logits become scale * dloss/dlogits. Fixed blocks of rows, added in order: the same sum for any
@@ -53,6 +76,26 @@ void add_grad(const at::Tensor& param, const at::Tensor& grad) {
   }
 }
 
+// The gradient of the rows, in hidden's dtype; adds the head's to head_grad, which is made when undefined.
+at::Tensor head_backward(const at::Tensor& dlogits, const at::Tensor& rows, const at::Tensor& head,
+                         at::Tensor& head_grad) {
+  const bool first_chunk = !head_grad.defined();
+  if (first_chunk) head_grad = at::empty_like(head);
+  at::Tensor drows = at::zeros_like(rows);
+  for_panels(head, rows.scalar_type(), [&](std::int64_t first, std::int64_t count) {
+    const at::Tensor dpart = dlogits.narrow(1, first, count);
+    drows.addmm_(dpart, head.narrow(0, first, count).to(rows.scalar_type()));
+    at::Tensor grad = head_grad.narrow(0, first, count);
+    const at::Tensor more = at::mm(dpart.t(), rows);
+    if (first_chunk) {
+      grad.copy_(more);
+    } else {
+      grad.add_(more);
+    }
+  });
+  return drows.to(head.scalar_type());
+}
+
 // Loss and gradients of hidden [T, hidden] under the head, of tokens with a label only: the others cost nothing.
 struct HeadGradients {
   double loss_sum = 0;
@@ -64,19 +107,14 @@ HeadGradients labelled_rows(const at::Tensor& hidden, const at::Tensor& head, co
   const at::Tensor labelled = at::nonzero(labels.ge(0)).view({-1});
   const at::Tensor targets = at::index_select(labels, 0, labelled);
   if (with_gradient) out.hidden = at::zeros_like(hidden);
-  const std::int64_t count = labelled.numel(), chunk = chunk_of(head);
+  const at::ScalarType wide = product_dtype(hidden.scalar_type());
+  const std::int64_t count = labelled.numel(), chunk = chunk_of(head, wide);
   for (std::int64_t begin = 0; begin < count; begin += chunk) {
     const at::Tensor index = labelled.narrow(0, begin, std::min(chunk, count - begin));
-    const at::Tensor rows = at::index_select(hidden, 0, index);
-    at::Tensor logits = at::mm(rows, head.t());
+    const at::Tensor rows = at::index_select(hidden, 0, index).to(wide);
+    at::Tensor logits = logits_of(rows, head);
     out.loss_sum += cross_entropy_rows(logits, targets.const_data_ptr<std::int64_t>() + begin, scale, with_gradient);
-    if (!with_gradient) continue;
-    out.hidden.index_copy_(0, index, at::mm(logits, head));
-    if (out.head.defined()) {
-      out.head.addmm_(logits.t(), rows);
-    } else {
-      out.head = at::mm(logits.t(), rows);
-    }
+    if (with_gradient) out.hidden.index_copy_(0, index, head_backward(logits, rows, head, out.head));
   }
   return out;
 }

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "engine/kernels/head_loss.h"
+#include "engine/kernels/matmul.h"
 #include "engine/kernels/ops.h"
 
 namespace fx::engine {
@@ -55,6 +56,34 @@ TEST(SwiGlu, EqualsItsDefinition) {
   expect_same([](const auto& in) { return swiglu(in[0], in[1]); },
               [](const auto& in) { return at::silu(in[0]) * in[1]; }, {at::randn({9, 33}) * 4, at::randn({9, 33})},
               1e-5);
+}
+
+TEST(Product, EqualsLinearWhicheverWayItIsMultiplied) {
+  at::manual_seed(3);
+  const auto reference = [](const auto& in) { return at::linear(in[0], in[1]); };
+  const auto ours = [](const auto& in) { return product(in[0], in[1]); };
+  expect_same(ours, reference, {at::randn({70, 48}), at::randn({33, 48})}, 1e-5);
+  expect_same(ours, reference, {at::randn({70, 48}).to(at::kBFloat16), at::randn({33, 48}).to(at::kBFloat16)}, 0.02);
+}
+
+TEST(HeadLoss, Bf16HeadIsMultipliedInPanelsOfAllClasses) {
+  at::manual_seed(4);
+  const std::int64_t tokens = 40, hidden = 16, classes = 9000;
+  const at::Tensor labels = at::randint(classes, {tokens}, at::kLong);
+  const auto run = [&](at::ScalarType dtype) {
+    at::manual_seed(5);
+    at::Tensor x = at::randn({tokens, hidden}).to(dtype), norm = at::ones({hidden}, dtype),
+               head = (at::randn({classes, hidden}) * 0.3).to(at::kBFloat16).to(dtype);
+    norm.set_requires_grad(true);
+    head.set_requires_grad(true);
+    const HeadResult result = norm_head_loss(x, norm, 1e-5, head, labels, 1.0f, true);
+    return std::tuple(result.loss_sum, result.grad_input.to(at::kFloat), head.grad().to(at::kFloat));
+  };
+  const auto [loss, dx, dhead] = run(at::kFloat);
+  const auto [loss16, dx16, dhead16] = run(at::kBFloat16);
+  EXPECT_NEAR(loss16, loss, 0.01 * loss);
+  EXPECT_LT((dx16 - dx).norm().item<double>(), 0.03 * dx.norm().item<double>());
+  EXPECT_LT((dhead16 - dhead).norm().item<double>(), 0.03 * dhead.norm().item<double>());
 }
 
 TEST(Rope, RotatesHalvesAndItsBackwardRotatesBack) {

@@ -122,8 +122,8 @@ TEST_P(Transfers, AllReduceAllToAllAndBroadcast) {
     for (std::size_t i = 0; i < parts.size(); ++i) parts[i] = value_of(exchange.rank(), i);
     all_to_all(exchange, bytes(got), bytes(parts), count * sizeof(float));
     for (std::size_t i = 0; i < got.size(); ++i) {
-      ASSERT_EQ(got[i], value_of(static_cast<int>(i / count),
-                                 static_cast<std::size_t>(exchange.rank()) * count + i % count));
+      ASSERT_EQ(got[i],
+                value_of(static_cast<int>(i / count), static_cast<std::size_t>(exchange.rank()) * count + i % count));
     }
     broadcast(exchange, bytes(parts), parts.size() * sizeof(float), size - 1);
     for (std::size_t i = 0; i < parts.size(); ++i) ASSERT_EQ(parts[i], value_of(size - 1, i));

@@ -8,6 +8,7 @@
 #include <ATen/ops/tensor.h>
 
 #include "engine/kernels/head_loss.h"
+#include "engine/kernels/matmul.h"
 #include "engine/kernels/ops.h"
 
 namespace fx::engine {
@@ -75,12 +76,12 @@ at::Tensor Llama::block(const StageParams& p, const at::Tensor& x, const Batch& 
   const at::Tensor angles = at::outer(batch.positions.to(at::kFloat), inverse_frequencies_);
   const at::Tensor cosine = at::cos(angles), sine = at::sin(angles);
   const at::Tensor h = rms_norm(x, p[0], shape_.rms_norm_eps);
-  const at::Tensor q = rope(at::linear(h, p[1]), cosine, sine, shape_.heads);
-  const at::Tensor k = rope(at::linear(h, p[2]), cosine, sine, shape_.kv_heads);
-  const at::Tensor a = document_attention(q, k, at::linear(h, p[3]), batch.starts, shape_.heads, shape_.kv_heads);
-  const at::Tensor middle = x.add(at::linear(a, p[4]));
+  const at::Tensor q = rope(product(h, p[1]), cosine, sine, shape_.heads);
+  const at::Tensor k = rope(product(h, p[2]), cosine, sine, shape_.kv_heads);
+  const at::Tensor a = document_attention(q, k, product(h, p[3]), batch.starts, shape_.heads, shape_.kv_heads);
+  const at::Tensor middle = x.add(product(a, p[4]));
   const at::Tensor m = rms_norm(middle, p[5], shape_.rms_norm_eps);
-  return middle.add(at::linear(swiglu(at::linear(m, p[6]), at::linear(m, p[7])), p[8]));
+  return middle.add(product(swiglu(product(m, p[6]), product(m, p[7])), p[8]));
 }
 
 HeadResult Llama::head(const StageParams& p, const at::Tensor& x, const Batch& batch, float scale,

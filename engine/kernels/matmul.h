@@ -1,0 +1,18 @@
+// Matrix products. For bf16 there are two ways, and which one is faster depends on the processor: LibTorch's own bf16
+// kernels, or widening the operands and multiplying in fp32. Both sum in fp32 and round the result once.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+
+namespace fx::engine {
+
+// The dtype in which operands of this dtype are multiplied here: bf16 stays bf16 where that is faster, becomes fp32
+// elsewhere. Measured once a process; FX_BF16_PRODUCTS=bf16|fp32 fixes it.
+at::ScalarType product_dtype(at::ScalarType dtype);
+
+// x [T, in], weight [out, in] -> [T, out]; differentiable.
+at::Tensor product(const at::Tensor& x, const at::Tensor& weight);
+
+}  // namespace fx::engine
