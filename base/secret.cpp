@@ -142,12 +142,34 @@ void find_assigned(std::string_view text, std::vector<SecretSpan>& out) {
 bool is_secret_key(std::string_view key) {
   std::string name = to_lower(key);
   std::replace(name.begin(), name.end(), '-', '_');
-  static const std::array endings = {
-      "api_key",      "apikey",       "access_key",  "secret_key",        "secret",        "password",
-      "passwd",       "auth_token",   "hub_token",   "hf_token",          "credential",    "private_key",
-      "access_token", "bearer_token", "api_token",   "secret_access_key", "authorization", "wandb_key",
-      "hf_auth",      "github_token", "token_secret",  "huggingface_token", "hugging_face_token",
-      "wandb_token",  "gitlab_token", "session_token", "refresh_token",     "passphrase"};
+  static const std::array endings = {"api_key",
+                                     "apikey",
+                                     "access_key",
+                                     "secret_key",
+                                     "secret",
+                                     "password",
+                                     "passwd",
+                                     "auth_token",
+                                     "hub_token",
+                                     "hf_token",
+                                     "credential",
+                                     "private_key",
+                                     "access_token",
+                                     "bearer_token",
+                                     "api_token",
+                                     "secret_access_key",
+                                     "authorization",
+                                     "wandb_key",
+                                     "hf_auth",
+                                     "github_token",
+                                     "token_secret",
+                                     "huggingface_token",
+                                     "hugging_face_token",
+                                     "wandb_token",
+                                     "gitlab_token",
+                                     "session_token",
+                                     "refresh_token",
+                                     "passphrase"};
   if (name == "token" || name == "pwd") return true;
   return std::any_of(endings.begin(), endings.end(), [&](std::string_view e) {
     return name.size() >= e.size() && name.compare(name.size() - e.size(), e.size(), e) == 0;

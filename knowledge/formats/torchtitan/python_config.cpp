@@ -22,13 +22,11 @@ std::string section_of(std::string_view name) {
   struct Alias {
     std::string_view name, section;
   };
-  static constexpr std::array aliases = {Alias{"checkpointmanager", "checkpoint"},
-                                         Alias{"lrscheduler", "lr_scheduler"},
-                                         Alias{"lrschedulerscontainer", "lr_scheduler"},
-                                         Alias{"optimizerscontainer", "optimizer"},
-                                         Alias{"metricsprocessor", "metrics"},
-                                         Alias{"parallelismconfig", "parallelism"},
-                                         Alias{"parallelconfig", "parallelism"}};
+  static constexpr std::array aliases = {
+      Alias{"checkpointmanager", "checkpoint"},       Alias{"lrscheduler", "lr_scheduler"},
+      Alias{"lrschedulerscontainer", "lr_scheduler"}, Alias{"optimizerscontainer", "optimizer"},
+      Alias{"metricsprocessor", "metrics"},           Alias{"parallelismconfig", "parallelism"},
+      Alias{"parallelconfig", "parallelism"}};
   std::string low = to_lower(name);
   for (const std::string_view tail : {".config", "config"}) {
     if (low.size() > tail.size() && low.compare(low.size() - tail.size(), tail.size(), tail) == 0) {
@@ -93,9 +91,7 @@ class Reader {
     node.quoted = code.is("string") && quote == 0 && text.size() >= 2;
     node.text = std::string(node.quoted ? text.substr(1, text.size() - 2) : text.substr(0, 200));
     if (code.is("none")) node.text.clear();
-    node.kind = node.quoted          ? Node::Kind::kString
-                : is_literal(code)   ? yaml_kind(node.text)
-                                     : Node::Kind::kString;
+    node.kind = node.quoted ? Node::Kind::kString : is_literal(code) ? yaml_kind(node.text) : Node::Kind::kString;
   }
 
   void add(Node& section, const Code& key, std::string_view name, const Code& value) {

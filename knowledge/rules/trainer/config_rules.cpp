@@ -106,13 +106,15 @@ void sync_states(const Input& input, Hits& hits) {
 void save_sharded(const Input& input, Hits& hits) {
   const V view(input);
   const Node* save = view.argument("save_only_model");
-  if (view.runs_under_fsdp() && is_true(save) && contains_ignoring_case(text_of(view.setting("state_dict_type")), "sharded"))
+  if (view.runs_under_fsdp() && is_true(save) &&
+      contains_ignoring_case(text_of(view.setting("state_dict_type")), "sharded"))
     hits.at(*save);
 }
 
 void save_load_best(const Input& input, Hits& hits) {
   const V view(input);
-  if (view.runs_under_fsdp() && is_true(view.argument("save_only_model")) && is_true(view.argument("load_best_model_at_end"))) {
+  if (view.runs_under_fsdp() && is_true(view.argument("save_only_model")) &&
+      is_true(view.argument("load_best_model_at_end"))) {
     hits.at(*view.argument("save_only_model"));
   }
 }
