@@ -35,7 +35,7 @@ CauseRule async_save_process_group() {
             "|async_executor|asynchronous*checkpoint|async checkpoint|save thread|exception in thread"},
            {"failed",
             "connection closed by peer|connection reset|no backend type|missing ranks|process group"
-            "|default process group|gather_object|cpu backend|gloo|already been destroyed"
+            "|default process group|gather_object|cpu backend|gloo|already been destroyed|invalid usage|interleaved|hangs"
             "|not been initialized|destroy_process_group|timed out"}},
           evaluate};
 }

@@ -23,6 +23,11 @@ Claim evaluate(const Scene& s, const MarkView& m) {
   add(m("missing"), 0.88);
   if (out.score == 0) return out;
   std::vector<int> errors = out.lines;
+  // Nobody raised and training goes on: the file was not needed, or its absence is a warning.
+  const bool went_on = s.exceptions.empty() && s.exits.empty() &&
+                       std::any_of(s.steps.begin(), s.steps.end(),
+                                   [&](const StepEvent& step) { return step.line > errors.back(); });
+  if (went_on) out.score = 0.4;
   if (m("hub") && out.score < 0.9) out.score = 0.5;
   // Deleting or renaming is no read.
   const bool moving = std::all_of(errors.begin(), errors.end(), [&](int line) {

@@ -45,7 +45,7 @@ Claim evaluate(const Scene& s, const MarkView& m) {
 CauseRule rdma_fabric_error() {
   return {"rdma-fabric-error",
           {{"completion",
-            "got completion*with status|got completion from peer|work completion*error|wc status"
+            "got completion*with status|net/ofi*completed with error|net/ofi*couldn't|fi_cq_readerr|prov_errno|efa*handshake|got completion from peer|work completion*error|wc status"
             "|completion with error|transport retry counter exceeded|retry exceeded|ibv_wc_"
             "|ibv_poll_cq"},
            {"event",

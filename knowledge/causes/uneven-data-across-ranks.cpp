@@ -33,7 +33,7 @@ Claim evaluate(const Scene& s, const MarkView& m) {
   const auto speaking = s.book.ranks_of(data);
   const bool odd_rank = !s.desync.behind.empty() || s.desync.absent.size() == 1;
   const bool apart = reached_apart(s);
-  if (!counts.empty()) {
+  if (!counts.lines.empty()) {
     out.score = 0.9;
   } else if (!data.empty() && odd_rank && !speaking.empty()) {
     out.score = 0.88;
@@ -45,24 +45,27 @@ Claim evaluate(const Scene& s, const MarkView& m) {
     out.score = 0.46;
   }
   if (out.score == 0) return out;
-  if (!s.exceptions.empty() && counts.empty() && !s.book.mentions("stopiteration")) {
+  if (!s.exceptions.empty() && counts.lines.empty() && !s.book.mentions("stopiteration")) {
     const bool real = std::any_of(s.exceptions.begin(), s.exceptions.end(), [&](const ExceptionEvent& exception) {
       return exception.line < stall.first &&
              !matches_any("childfailed|distbackend|timeout|stopiteration", s.book.at(exception.line).low);
     });
     if (real) out.score = 0.4;
   }
-  for (const int line : counts) {
-    if (out.lines.size() < 4) out.show(line);
-  }
-  for (const int line : data) {
-    if (out.lines.size() < 4) out.show(line);
+  for (std::size_t i = 0; i < counts.lines.size() && i < 3; ++i) out.show(counts.lines[i]);
+  if (counts.lines.size() > 3) out.show(counts.lines.back());
+  // A rank's own words prove more than what nobody in particular says.
+  for (const bool named : {true, false}) {
+    for (const int line : data) {
+      if ((s.book.at(line).rank >= 0) == named && out.lines.size() < 5) out.show(line);
+    }
   }
   for (const int line : s.desync.lines) {
     if (out.lines.size() < 7) out.show(line);
   }
+  if (counts.odd.size() == 1) return out.root(*counts.odd.begin());
   if (const int suspect = s.desync.suspect(); suspect >= 0) return out.root(suspect);
-  return out.root(counts.empty() && speaking.size() == 1 ? std::optional<int>(*speaking.begin()) : std::nullopt);
+  return out.root(counts.lines.empty() && speaking.size() == 1 ? std::optional<int>(*speaking.begin()) : std::nullopt);
 }
 
 }  // namespace

@@ -31,9 +31,30 @@ std::string_view exception_name(std::string_view body) {
   return {};
 }
 
+// Drops "ERROR    | ", "ERROR - ", "| ERROR | module:function:12 - " in front of a message.
+std::string_view without_level(std::string_view body) {
+  std::string_view rest = body;
+  while (!rest.empty() && (rest.front() == '|' || rest.front() == '-' || rest.front() == ' ')) rest.remove_prefix(1);
+  for (const std::string_view level : {"ERROR", "CRITICAL", "WARNING", "INFO", "DEBUG"}) {
+    if (rest.substr(0, level.size()) != level) continue;
+    rest.remove_prefix(level.size());
+    const auto sign = rest.find_first_not_of(' ');
+    if (sign == std::string_view::npos || (rest[sign] != '|' && rest[sign] != '-')) return body;
+    rest.remove_prefix(sign + 1);
+    // loguru: where it was logged, then " - "
+    const auto place = rest.find(" - ");
+    const auto blank = rest.find(' ', 1);
+    if (place != std::string_view::npos && blank == place && rest.substr(0, place).find(':') != std::string_view::npos)
+      rest.remove_prefix(place + 2);
+    if (!rest.empty() && rest.front() == ' ') rest.remove_prefix(1);
+    return rest;
+  }
+  return body;
+}
+
 // Server loggers put "ERROR 07-09 05:29:15 [file.py:200]" in front of every line: skip to the text.
 std::string_view message_part(const LogLine& line) {
-  std::string_view body = line.body();
+  std::string_view body = without_level(line.body());
   for (const std::string_view level : {"ERROR ", "[ERROR] ", "CRITICAL ", "INFO "}) {
     if (body.substr(0, level.size()) != level) continue;
     const auto close = body.find("] ");

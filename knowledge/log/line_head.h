@@ -7,6 +7,8 @@
 #include <string>
 #include <string_view>
 
+#include "knowledge/log/timestamp.h"
+
 namespace fx::knowledge {
 
 struct LineHead {
@@ -15,7 +17,7 @@ struct LineHead {
   long long pid = -1;
   std::string actor;              // Ray actor, container, pod or server name
   std::string host;               // host or node name
-  std::optional<double> seconds;  // time of day or epoch seconds; only differences within one log are used
+  std::optional<Timestamp> time;
   std::size_t body = 0;           // where the text itself begins
 };
 
