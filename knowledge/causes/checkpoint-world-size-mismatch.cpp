@@ -67,23 +67,24 @@ Claim evaluate(const Scene& s, const MarkView& m) {
 }  // namespace
 
 CauseRule checkpoint_world_size_mismatch() {
-  return {"checkpoint-world-size-mismatch",
-          {{"key",
-            "missing key in checkpoint state_dict|dp_rank_|key*rank_*not found|keyerror*rank"
-            "|missing*rank*in checkpoint"},
-           {"world",
-            "different*world size|world size*changed|world_size*changed|dp world size"
-            "|loaded checkpoint*world|saved with*ranks|saved with*world|saved on*gpus|saved with*gpus"
-            "|saved using*gpus|does not support*different*world|checkpoint*world_size"
-            "|checkpoint*world size|number of ranks*checkpoint|zero*checkpoint*different"
-            "|data parallel size*checkpoint|expected*shards*found|automatic adjustment of zero"
-            "|universal checkpoint|resharding*not supported|elastic*checkpoint"},
-           {"size",
-            "flat*size mismatch|optim*size mismatch|size mismatch*flat|size mismatch*exp_avg"
-            "|local shard*size|rng_state_*|random_states_|loader_state*rank|dataloader*state"},
-           {"count", "world size|world_size|ranks|gpus|processes|data parallel size|dp size"},
-           {"resume", "loading the checkpoint|resum|load_state|loading states|restoring"}},
-          evaluate};
+  return {
+      "checkpoint-world-size-mismatch",
+      {{"key",
+        "missing key in checkpoint state_dict|dp_rank_|key*rank_*not found|keyerror*rank"
+        "|missing*rank*in checkpoint"},
+       {"world",
+        "different*world size|world size*changed|world_size*changed|dp world size"
+        "|loaded checkpoint*world|saved with*ranks|saved with*world|saved on*gpus|saved with*gpus"
+        "|saved using*gpus|does not support*different*world|checkpoint*world_size"
+        "|checkpoint*world size|number of ranks*checkpoint|zero*checkpoint*different"
+        "|data parallel size*checkpoint|expected*shards*found|automatic adjustment of zero"
+        "|universal checkpoint|resharding*not supported|elastic*checkpoint"},
+       {"size",
+        "size of tensor a*exp_avg|size of tensor a*flat|flat*numel*|flat*size mismatch|optim*size mismatch|size mismatch*flat|size mismatch*exp_avg"
+        "|local shard*size|rng_state_*|random_states_|loader_state*rank|dataloader*state"},
+       {"count", "world size|world_size|ranks|gpus|processes|data parallel size|dp size"},
+       {"resume", "loading the checkpoint|resum|load_state|loading states|restoring"}},
+      evaluate};
 }
 
 }  // namespace fx::knowledge

@@ -47,7 +47,8 @@ CauseRule collective_on_subset_of_ranks() {
           {{"file_branch",
             "file exists|not found, *training|checkpoint found|no checkpoint|exists: true"
             "|exists: false|os.path.exists|cache hit|cache miss|found cache"},
-           {"decision", "-> stop|-> epoch|-> saving|-> not|-> skip|-> continue|patience|early stop|should_stop|should_save"},
+           {"decision",
+            "-> stop|-> epoch|-> saving|-> not|-> skip|-> continue|patience|early stop|should_stop|should_save"},
            {"engine", "update_weights|weight sync|weight update|weight transfer|vllm|sglang"}},
           evaluate};
 }

@@ -3,7 +3,6 @@
 
 #include "knowledge/causes/cause.h"
 #include "knowledge/log/field_reader.h"
-#include "knowledge/log/field_reader.h"
 
 namespace fx::knowledge {
 namespace {
@@ -14,7 +13,8 @@ std::vector<int> shared_choices(const Scene& s, const MarkView& m) {
   for (const int line : m("choice").lines) {
     const auto& row = s.book.at(line);
     if (row.rank < 0 || matches_any("file \"|error|cuda_visible_devices=", row.low)) continue;
-    for (const std::string_view key : {"set_device(", "current_device()=", "current_device() = ", "cuda:", "using gpu "}) {
+    for (const std::string_view key :
+         {"set_device(", "current_device()=", "current_device() = ", "cuda:", "using gpu "}) {
       if (const auto device = integer_after(row.low, key); device && *device >= 0) {
         ranks_by_device[*device].emplace(row.rank, line);
         break;

@@ -20,7 +20,7 @@ void find_guards(const Scene& scene, Stall& out) {
     const int next = book.below(line);
     const char* kAction =
         "save|state_dict|gather|barrier|push_to_hub|reduce|broadcast|eval|summon|full_tensor|checkpoint|sync|generate|"
-        "log_metrics";
+        "log_metrics|clip_grad|grad norm|forward|metric";
     if (matches_any(kAction, low)) {
       out.guards.push_back(line);
     } else if (next >= 0 && matches_any(kAction, book.at(next).low) && book.at(next).rank == book.at(line).rank) {
@@ -87,7 +87,7 @@ const std::vector<Mark>& stall_marks() {
        "|watchdog*timeout|operation timed out|never returns|deadlock"},
       {"save",
        "saving|saved|save_|state dict|state_dict|checkpoint|push_to_hub|pushing to "
-       "hub|gathering*state|gather*param|consolidat|dist_cp.save|dcp.save|export"},
+       "hub|merging|written|writing|uploading|consolidating|gathering*state|gather*param|consolidat|dist_cp.save|dcp.save|export"},
       {"move",
        "not saving|skip*sav|no improvement|forward|training complete|leaving|start epoch|starting "
        "epoch|continue|next step|exiting|finished training"
@@ -96,7 +96,7 @@ const std::vector<Mark>& stall_marks() {
        "if*is_main_process|if*is_world_process_zero|if*is_global_zero|if*rank ==|if*rank==|if*rank() "
        "==|if*rank()==|rank_zero_only"
        "|if*is_rank_0|if not*rank|if*should_save|if*is_local_main|if*rank0|if*is_master|if*get_rank()|only*rank 0*calls"
-       "|called only on rank|if*is_last|main_process_only|if*is_main|on_main_process|if*rank in|if*rank <"},
+       "|called only on rank|rank 0 calls|only on rank|rank 0 only|on rank 0 only|main process only|only*main process|if*is_last|main_process_only|if*is_main|on_main_process|if*rank in|if*rank <"},
   };
   return marks;
 }
@@ -136,7 +136,8 @@ Counted read_counted(std::string_view text) {
     bool whole = true;
     for (; digit(end) || (end < text.size() && text[end] == '.' && digit(end + 1)); ++end) whole = whole && digit(end);
     std::string_view before = text.substr(0, i);
-    while (!before.empty() && std::string_view(" :=_").find(before.back()) != std::string_view::npos) before.remove_suffix(1);
+    while (!before.empty() && std::string_view(" :=_").find(before.back()) != std::string_view::npos)
+      before.remove_suffix(1);
     const bool rank = before.size() >= 4 && before.substr(before.size() - 4) == "rank";
     if (whole && !rank) (out.numbers += text.substr(i, end - i)) += ' ';
     out.shape += '#';

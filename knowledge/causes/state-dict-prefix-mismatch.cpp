@@ -12,11 +12,12 @@ Claim evaluate(const Scene& s, const MarkView& m) {
   std::vector<int> wrapped;
   for (const int line : m("listed").lines) {
     const auto& low = s.book.at(line).low;
-    if (matches_any("unexpected key*\"*orig_mod.|unexpected key*\"*fsdp_wrapped|unexpected key*\"module.|unexpected "
-                    "key*\"*checkpoint_wrapped|unexpected key*\"*forward_module.|were not used*_orig_mod.|were not "
-                    "used*_fsdp_wrapped|were not used*'module.|were not used*checkpoint_wrapped|missing*key*orig_mod.|missing "
-                    "key*_checkpoint_wrapped|missing key*_fsdp_wrapped|missing key*\"module.",
-                    low))
+    if (matches_any(
+            "unexpected key*\"*orig_mod.|unexpected key*\"*fsdp_wrapped|unexpected key*\"module.|unexpected "
+            "key*\"*checkpoint_wrapped|unexpected key*\"*forward_module.|were not used*_orig_mod.|were not "
+            "used*_fsdp_wrapped|were not used*'module.|were not used*checkpoint_wrapped|missing*key*orig_mod.|missing "
+            "key*_checkpoint_wrapped|missing key*_fsdp_wrapped|missing key*\"module.",
+            low))
       wrapped.push_back(line);
   }
   if (names.same_without_wrappers) {
@@ -45,13 +46,15 @@ Claim evaluate(const Scene& s, const MarkView& m) {
 }  // namespace
 
 CauseRule state_dict_prefix_mismatch() {
-  return {"state-dict-prefix-mismatch",
-          {{"listed", "unexpected key|missing key|were not used|not used when initializing"},
-           {"load", "were not used when initializing|error(s) in loading state_dict|load_state_dict|missing key|unexpected key|keyerror"},
-           {"prefix",
-            "_orig_mod.|_fsdp_wrapped_module.|_checkpoint_wrapped_module.|module.|strip*prefix"
-            "|_forward_module."}},
-          evaluate};
+  return {
+      "state-dict-prefix-mismatch",
+      {{"listed", "unexpected key|missing key|were not used|not used when initializing"},
+       {"load",
+        "were not used when initializing|error(s) in loading state_dict|load_state_dict|missing key|unexpected key|keyerror"},
+       {"prefix",
+        "_orig_mod.|_fsdp_wrapped_module.|_checkpoint_wrapped_module.|module.|strip*prefix"
+        "|_forward_module."}},
+      evaluate};
 }
 
 }  // namespace fx::knowledge

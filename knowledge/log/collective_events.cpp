@@ -82,7 +82,8 @@ std::vector<WorkStatus> read_work_status(const LogBook& book) {
     status.rank = named_rank(line);
     status.group = word_after(line.low, "pg guid ");
     if (status.group.empty()) status.group = word_after(line.low, "pg id ");
-    status.failed = integer_after(line.low, "work sequence id:").value_or(integer_after(line.low, "at work:").value_or(-1));
+    status.failed =
+        integer_after(line.low, "work sequence id:").value_or(integer_after(line.low, "at work:").value_or(-1));
     for (const std::string_view key : {"last enqueued work:", "last enqueued nccl work:", "\"last_enqueued\":"}) {
       if (status.enqueued < 0) status.enqueued = integer_after(line.low, key).value_or(-1);
     }

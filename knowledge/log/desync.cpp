@@ -46,7 +46,8 @@ void compare_rows(const std::map<Place, std::vector<Row>>& by_place, Desync& out
   }
 }
 
-// The watchdog's own line names no process group: the rank's status line for the same number does, or there is only one.
+// The watchdog's own line names no process group: the rank's status line for the same number does, or there is only
+// one.
 std::vector<CollectiveTimeout> with_groups(std::vector<CollectiveTimeout> timeouts,
                                            const std::vector<WorkStatus>& status) {
   std::set<std::string> groups;

@@ -102,7 +102,9 @@ std::vector<ExceptionEvent> read_exceptions(const LogBook& book) {
       event.frames = std::move(frames);
       frames = {};
       out.push_back(std::move(event));
-    } else if (frames.size() < 120 && (body.substr(0, 4) == "    " || (!frames.empty() && body.substr(0, 1) == " "))) {
+    } else if (frames.size() < 120 && (body.substr(0, 4) == "    " ||
+                                       (body.substr(0, 2) == "  " && text.find('(') != std::string_view::npos) ||
+                                       (!frames.empty() && body.substr(0, 1) == " "))) {
       frames.push_back(index);  // the code line of a frame, whose own line may be cut off
     }
   }

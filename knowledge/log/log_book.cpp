@@ -20,9 +20,9 @@ bool LogBook::is_dump(int log) const {
 }
 
 int LogBook::at_number(int log, int number) const {
-  const auto behind = std::upper_bound(lines.begin(), lines.end(), std::pair(log, number), [](auto place, const auto& line) {
-    return place < std::pair(line.log, line.number);
-  });
+  const auto behind =
+      std::upper_bound(lines.begin(), lines.end(), std::pair(log, number),
+                       [](auto place, const auto& line) { return place < std::pair(line.log, line.number); });
   if (behind == lines.begin() || (behind - 1)->log != log) return -1;
   return static_cast<int>(behind - lines.begin()) - 1;
 }

@@ -119,7 +119,8 @@ void LogReader::keep_dump() {
   dump.rank = dump_.rank() >= 0 ? dump_.rank() : log_rank_ >= 0 ? log_rank_ : last_number_in(book_.logs.back());
   dump.entries = dump_.entries();
   dump.statuses = dump_.statuses();
-  for (auto line = book_.lines.rbegin(); line != book_.lines.rend() && line->log == dump.log; ++line) line->rank = dump.rank;
+  for (auto line = book_.lines.rbegin(); line != book_.lines.rend() && line->log == dump.log; ++line)
+    line->rank = dump.rank;
   book_.dumps.push_back(std::move(dump));
 }
 

@@ -10,9 +10,20 @@
 namespace fx::knowledge {
 namespace {
 
-constexpr std::array<std::string_view, 14> kWorkers{
-    "world size", "world_size",  "num_processes", "number of processes", "processes", "ranks",       "gpus",
-    "devices",    "num_workers", "nranks",        "number of ranks",     "workers",   "data parallel size", "dp size"};
+constexpr std::array<std::string_view, 14> kWorkers{"world size",
+                                                    "world_size",
+                                                    "num_processes",
+                                                    "number of processes",
+                                                    "processes",
+                                                    "ranks",
+                                                    "gpus",
+                                                    "devices",
+                                                    "num_workers",
+                                                    "nranks",
+                                                    "number of ranks",
+                                                    "workers",
+                                                    "data parallel size",
+                                                    "dp size"};
 
 bool digit(char c) {
   return c >= '0' && c <= '9';
@@ -41,8 +52,9 @@ std::optional<long long> number_behind(std::string_view low, std::size_t at) {
   return std::nullopt;
 }
 
-constexpr std::array<std::string_view, 9> kLabels{"label",      "supervised", "target token", "valid token", "valid_token",
-                                                  "unmasked",   "completion token", "trainable token", "assistant token"};
+constexpr std::array<std::string_view, 9> kLabels{"label",          "supervised", "target token",     "valid token",
+                                                  "valid_token",    "unmasked",   "completion token", "trainable token",
+                                                  "assistant token"};
 
 // "0/812", ": 0", "=0", "= 0", "0 of 812" behind a noun; "0 labels", "no labels" before it.
 bool zero_beside(std::string_view low, std::size_t at, std::size_t length) {
@@ -50,7 +62,8 @@ bool zero_beside(std::string_view low, std::size_t at, std::size_t length) {
   std::string_view rest = low.substr(at + length, 48);
   const auto sign = rest.find_first_of(":=");
   const auto first = rest.find_first_of("0123456789");
-  if (first == std::string_view::npos || (sign == std::string_view::npos && first > 12) || first < sign + 1) return false;
+  if (first == std::string_view::npos || (sign == std::string_view::npos && first > 12) || first < sign + 1)
+    return false;
   if (rest[first] != '0') return false;
   const char next = first + 1 < rest.size() ? rest[first + 1] : ' ';
   return !digit(next) && next != '.' && next != 'x' && next != ',';
@@ -81,7 +94,8 @@ bool counts_no_label(std::string_view low) {
   const auto numbers = integers_in(low);
   for (std::size_t i = 0; i + 1 < numbers.size(); ++i) {
     const auto text = std::to_string(numbers[i]);
-    if (numbers[i] == numbers[i + 1] && numbers[i] > 1 && matches_any(text + "/" + text + "|" + text + " of " + text, low))
+    if (numbers[i] == numbers[i + 1] && numbers[i] > 1 &&
+        matches_any(text + "/" + text + "|" + text + " of " + text, low))
       return true;
   }
   return false;

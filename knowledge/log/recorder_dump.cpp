@@ -7,8 +7,8 @@
 namespace fx::knowledge {
 namespace {
 
-constexpr std::size_t kToken = 200;          // longer strings are cut
-constexpr std::size_t kDepth = 32;           // deeper documents are no dumps
+constexpr std::size_t kToken = 200;  // longer strings are cut
+constexpr std::size_t kDepth = 32;   // deeper documents are no dumps
 constexpr std::size_t kGroups = 64;
 constexpr std::size_t kKept = 24;            // entries on either side of the first unfinished one
 constexpr std::size_t kUndecided = 1 << 16;  // so many bytes without a sign of a dump: it is none
@@ -36,8 +36,8 @@ void RecorderDump::feed(std::string_view line, int number) {
       if (token_.size() < kToken) token_ += c;
       continue;
     }
-    const bool plain = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '-' || c == '.' ||
-                       c == '+' || c == '_';
+    const bool plain = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '-' ||
+                       c == '.' || c == '+' || c == '_';
     if (plain) {
       bare_ = true;
       if (token_.size() < kToken) token_ += c;
@@ -104,7 +104,8 @@ void RecorderDump::open(bool object) {
     entry_ = {};
     named_ = false;
   }
-  if (entry_level_ > 0 && !object && (key_ == "input_sizes" || levels_.back().key == "input_sizes") && entry_.sizes.size() < 80)
+  if (entry_level_ > 0 && !object && (key_ == "input_sizes" || levels_.back().key == "input_sizes") &&
+      entry_.sizes.size() < 80)
     entry_.sizes += '[';
   want_value_ = false;
 }
@@ -187,8 +188,9 @@ std::vector<RecorderEntry> RecorderDump::entries() const {
 
 std::vector<RecorderStatus> RecorderDump::statuses() const {
   // The document's own summary counts groups by another number; the entries tell more where there are any.
-  const bool listed = std::any_of(groups_.begin(), groups_.end(),
-                                  [](const auto& row) { return !row.second.done.empty() || !row.second.pending.empty(); });
+  const bool listed = std::any_of(groups_.begin(), groups_.end(), [](const auto& row) {
+    return !row.second.done.empty() || !row.second.pending.empty();
+  });
   std::vector<RecorderStatus> out;
   for (const auto& [name, group] : groups_) {
     if (listed && group.done.empty() && group.pending.empty()) continue;

@@ -1,5 +1,6 @@
-// Reads a flight-recorder dump (JSON, or Python's way of printing it) line by line: on one line or pretty-printed, whole
-// or cut off. Keeps the entries around the first unfinished collective of each process group only, whatever the size.
+// Reads a flight-recorder dump (JSON, or Python's way of printing it) line by line: on one line or pretty-printed,
+// whole or cut off. Keeps the entries around the first unfinished collective of each process group only, whatever the
+// size.
 #pragma once
 
 #include <cstddef>
@@ -68,8 +69,8 @@ class RecorderDump {
   std::string token_;  // of a string, number or literal under way
   char quote_ = 0;     // inside a string: its quote
   bool escaped_ = false;
-  bool bare_ = false;       // inside a number or literal
-  bool want_value_ = false;  // behind a colon
+  bool bare_ = false;            // inside a number or literal
+  bool want_value_ = false;      // behind a colon
   std::size_t entry_level_ = 0;  // depth of the entry under way, 0: none
   RecorderEntry entry_;
   bool named_ = false;  // entry_.group is the process group's name, not its number
