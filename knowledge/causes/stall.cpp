@@ -104,6 +104,9 @@ const std::vector<Mark>& stall_marks() {
 Stall find_stall(const Scene& scene) {
   Stall out;
   out.signs = scene.book.find("core", "stall").lines;
+  for (const auto& row : scene.running) {
+    if (row.state == "started" || row.state == "scheduled") out.signs.push_back(row.line);
+  }
   out.any = !out.signs.empty();
   if (!out.any) return out;
   out.first = out.signs.front();

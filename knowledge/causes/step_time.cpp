@@ -21,8 +21,9 @@ struct Words {
 };
 // The first row that fits decides.
 constexpr std::array kWords{
-    Words{TimeKind::kData,
-          "data|loader|fetch|input wait|decode|batch_gen|batch-gen|get_batch|next(|__next__|tokeniz|h2d wait|read batch"},
+    Words{
+        TimeKind::kData,
+        "data|loader|fetch|input wait|decode|batch_gen|batch-gen|get_batch|next(|__next__|tokeniz|h2d wait|read batch"},
     Words{TimeKind::kCommunication,
           "all_gather|all-gather|allgather|reduce_scatter|reduce-scatter|reducescatter|allreduce|all_reduce|"
           "all-reduce|comm|nccl|exposed|broadcast|collective"},
@@ -65,8 +66,9 @@ std::vector<Timing> timings_in(std::string_view low) {
   std::size_t label_from = 0;
   for (std::size_t at = 0; at < low.size();) {
     if (low[at] == '|' || low[at] == ',' || low[at] == ';') label_from = at + 1;
-    const bool starts = digit(low[at]) && (at == 0 || !(digit(low[at - 1]) || (low[at - 1] >= 'a' && low[at - 1] <= 'z') ||
-                                                        low[at - 1] == '.' || low[at - 1] == '_'));
+    const bool starts =
+        digit(low[at]) && (at == 0 || !(digit(low[at - 1]) || (low[at - 1] >= 'a' && low[at - 1] <= 'z') ||
+                                        low[at - 1] == '.' || low[at - 1] == '_'));
     if (!starts) {
       ++at;
       continue;
