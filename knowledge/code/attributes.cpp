@@ -164,6 +164,11 @@ Object* Interpreter::item_of(Object* object, Object* key, Node node) {
   if (which != nullptr && which->type == Type::kText && !which->name.empty()) {
     if (Object* found = owner->member(which->name)) return found;
   }
+  if (owner->type == Type::kDict && !owner->members.empty() && (which == nullptr || !which->constant)) {
+    Object* some = owner->members.front().second;
+    for (std::size_t i = 1; i < owner->members.size() && i < 4; ++i) some = join(some, owner->members[i].second, 0);
+    return some;
+  }
   if (owner->type == Type::kSequence && which != nullptr && which->constant && !owner->element) {
     const double at = which->number < 0 ? which->number + static_cast<double>(owner->items.size()) : which->number;
     if (at >= 0 && at < static_cast<double>(owner->items.size())) return owner->items[static_cast<std::size_t>(at)];

@@ -53,10 +53,16 @@ Object* Interpreter::call(Node node) {
     if (main->type == Type::kExternal || main->type == Type::kClass || held != nullptr || own) {
       Object* callee = attribute(receiver, name, target);
       Arguments& given = arguments(node.child("arguments"));
-      if (main_of(callee)->type == Type::kUnknown) return method_call(receiver, name, given, node);
+      if (main->type == Type::kModel && main_of(callee)->type == Type::kUnknown && main_of(callee)->parent == main)
+        promote(callee);
       return call_object(callee, given, node);
     }
     Arguments& given = arguments(node.child("arguments"));
+    if (const Class* owner = class_with_method(name);
+        owner != nullptr && main->type == Type::kUnknown && main->callee.empty()) {
+      adopt(main, *owner, node);
+      return call_object(attribute(receiver, name, target), given, node);
+    }
     return method_call(receiver, name, given, node);
   }
   Object* callee = eval(target);
@@ -104,7 +110,7 @@ Object* Interpreter::call_object(Object* callee, Arguments& given, Node node) {
       if (main->function == nullptr) return unknown(node, taints_of(given));
       return invoke(*main->function, nullptr, main->scope, given, node);
     case Type::kMethod:
-      if (main->function != nullptr) return invoke(*main->function, main->receiver, main->scope, given, node);
+      if (main->function != nullptr) return call_method(main, given, node);
       return method_call(main->receiver, main->name, given, node);
     case Type::kClass:
       return call_class(*main->of_class, given, node);
@@ -131,6 +137,42 @@ Object* Interpreter::call_object(Object* callee, Arguments& given, Node node) {
   result->receiver = main;
   emit(EventKind::kCall, "()", node, &given, main, main, result);
   return result;
+}
+
+// A method of a class of the files. That of a model is an event of its own: hooks of wrappers see only __call__.
+Object* Interpreter::call_method(Object* method, Arguments& given, Node node) {
+  Object* self = method->receiver;
+  if (self != nullptr && self->type == Type::kModel && frame_->self != self) {
+    const bool fills = contains(method->name, "init") || method->name == "reset_parameters";
+    emit(fills ? EventKind::kInitWeights : EventKind::kForwardMethod, program_.intern("." + std::string(method->name)),
+         node, &given, self, self, nullptr);
+  }
+  return invoke(*method->function, self, method->scope, given, node);
+}
+
+// The only module class of the files that has a method of this name.
+const Class* Interpreter::class_with_method(std::string_view name) const {
+  const Class* found = nullptr;
+  if (name == "forward") return nullptr;
+  for (const Class& known : program_.classes_) {
+    const bool has = std::ranges::any_of(known.methods, [&](const Function* method) { return method->name == name; });
+    if (!has) continue;
+    if (!known.is_module || found != nullptr) return nullptr;
+    found = &known;
+  }
+  return found;
+}
+
+// Makes an unknown object an instance of a class of the files, with the attributes its constructor would set.
+void Interpreter::adopt(Object* object, const Class& known, Node node) {
+  object->of_class = &known;
+  object->type = known.is_module                                 ? Type::kModel
+                 : known.is_dataset || known.is_iterable_dataset ? Type::kDataset
+                                                                 : Type::kInstance;
+  if (known.is_module && object->callee.empty()) object->callee = known.name;
+  if (const Function* init = known.method("__init__")) {
+    invoke(*init, object, modules_[init->file], unknown_arguments(), node);
+  }
 }
 
 Object* Interpreter::call_class(const Class& owner, Arguments& given, Node node) {
@@ -277,7 +319,7 @@ void Interpreter::bind_parameters(const Function& function, Object* self, Argume
     Object* value = nullptr;
     if (found != nullptr) {
       value = found->value;
-    } else if (parameter.child("value") && !given.has_unknown()) {
+    } else if (parameter.child("value") && (!given.has_unknown() || parameter.child("value").is("string"))) {
       Scope* const outer = scope_;
       const SourceFile* const file = file_;
       scope_ = modules_[function.file];

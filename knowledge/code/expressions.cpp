@@ -1,4 +1,5 @@
 #include <cmath>
+#include <utility>
 
 #include "base/text.h"
 #include "knowledge/code/interpreter.h"
@@ -218,9 +219,14 @@ Object* Interpreter::comparison(Node node) {
   const std::string_view sign = signs.front();
   if (sign == "is" || sign == "is not") {
     // Whether something is there does not depend on what is in it.
-    if (b->type == Type::kNone && sides[0]->type != Type::kUnion && a->type != Type::kUnknown) value->taints &= kRank;
+    if (b->type == Type::kNone && sides[0]->type != Type::kUnion && a->type != Type::kUnknown) value->taints = 0;
     return value;
   }
+  // "rank == -1" asks whether there is a launcher, which is the same on all ranks.
+  const auto impossible = [](const Object* some) {
+    return some->type == Type::kNumber && some->constant && some->number < 0;
+  };
+  if (impossible(a) || impossible(b)) value->taints &= static_cast<Taints>(~kRank);
   const bool texts = a->type == Type::kText && b->type == Type::kText && a->constant && b->constant;
   const bool numbers = a->constant && b->constant && a->type != Type::kText && b->type != Type::kText;
   if (texts && (sign == "==" || sign == "!=")) {
@@ -321,6 +327,7 @@ Object* Interpreter::comprehension(Node node) {
   inner.function = scope_->function;
   Scope* const outer = scope_;
   const Guard* const guard = guard_;
+  const bool picked_before = std::exchange(picked_by_rank_, false);
   scope_ = &inner;
   std::vector<Node> clauses;
   for (const Node child : node.children()) {
@@ -341,6 +348,8 @@ Object* Interpreter::comprehension(Node node) {
   });
   scope_ = outer;
   guard_ = guard;
+  if (picked_by_rank_) value->taints |= kUneven | kLocal;
+  picked_by_rank_ = picked_before;
   // One element stands for all of them.
   if (value->items.size() == 1) value->element = true;
   return value;
@@ -352,7 +361,9 @@ void Interpreter::comprehension_clauses(Node node, std::vector<Node> clauses, st
   const Node clause = clauses[next];
   if (clause.is("if_clause")) {
     const Node test = clause.first_child();
-    guard_ = add_guard(GuardKind::kIf, test, node, true, eval(test));
+    Object* chosen = eval(test);
+    if (chosen->has(kRank)) picked_by_rank_ = true;  // each rank's share may be longer or shorter
+    guard_ = add_guard(GuardKind::kIf, test, node, true, chosen);
     return comprehension_clauses(node, clauses, next + 1, inner);
   }
   Object* iterable = eval(clause.child("right"));

@@ -33,6 +33,7 @@ class Interpreter {
   void run_module(const SourceFile& file, bool as_main);
   void run_root(const Function& function);
   Object* instance_of(const Class& owner);
+  Arguments& unknown_arguments();
   Trace& begin_trace(bool from_entry);
   void end_trace();
   Object* unknown_parameter(Node parameter, const Function& function);
@@ -60,6 +61,7 @@ class Interpreter {
   // Runs turn for the items of iterable, twice; closes the loop's jumps.
   Flow run_loop(Node node, Object* iterable, Taints taints, const std::function<Flow(Object*)>& turn);
   Flow run_turns(Loop& loop, Object* iterable, const std::function<Flow(Object*)>& turn);
+  Object* generator_of(Object* iterable, Node node);
   Flow iterate_generator(Loop& loop, Object* generator, const std::function<Flow(Object*)>& turn);
 
   // expressions.cpp
@@ -96,6 +98,9 @@ class Interpreter {
   Arguments& arguments(Node node);
   void unpack(Arguments& into, Object* value, bool by_name, Node node);
   Object* call_object(Object* callee, Arguments& given, Node node);
+  Object* call_method(Object* method, Arguments& given, Node node);
+  const Class* class_with_method(std::string_view name) const;
+  void adopt(Object* object, const Class& known, Node node);
   Object* call_class(const Class& owner, Arguments& given, Node node);
   Object* invoke(const Function& function, Object* self, Scope* defined_in, Arguments& given, Node node);
   Object* run_body(const Function& function, Object* self, Scope* defined_in, Arguments& given, Node node);
@@ -147,6 +152,7 @@ class Interpreter {
   const Context* context_ = nullptr;
   const Frame* frame_ = nullptr;
   int pass_ = 1, depth_ = 0;
+  bool picked_by_rank_ = false;  // a filter of the comprehension at hand asks for the rank
   std::size_t steps_ = 0, root_limit_ = 0;
   std::vector<Object*> returned_;  // by the function that runs
   std::vector<std::uint32_t> return_jumps_, loop_breaks_, turn_continues_, raises_;

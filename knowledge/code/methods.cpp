@@ -47,8 +47,8 @@ constexpr std::array<std::string_view, 26> kModuleMethods = {"parameters",
                                                              "enable_input_require_grads",
                                                              "set_is_last_backward"};
 
-constexpr std::array<std::string_view, 12> kMoves = {"to",     "cuda", "cpu", "half", "float",    "bfloat16",
-                                                     "double", "xpu",  "npu", "type", "to_local", "share_memory"};
+constexpr std::array<std::string_view, 11> kMoves = {"to",     "cuda", "cpu", "half", "float",       "bfloat16",
+                                                     "double", "xpu",  "npu", "type", "share_memory"};
 
 // Keep their receiver: the same object is meant afterwards.
 constexpr std::array<std::string_view, 22> kSelf = {

@@ -34,7 +34,7 @@ Object* Object::member(std::string_view key) const {
 const Argument* Arguments::find(std::string_view name, int position) const {
   int index = 0;
   for (const Argument& argument : list) {
-    if (argument.name == name) return &argument;
+    if (!name.empty() && argument.name == name) return &argument;
     if (argument.name == "*") return nullptr;
     if (argument.name.empty() && index++ == position) return &argument;
   }

@@ -30,6 +30,18 @@ bool has_module_call(const SourceFile& file) {
   return false;
 }
 
+// fit(...) or train(...) of something that was not sent, at module level.
+bool is_training_call(const Event& event) {
+  if (!event.is(EventKind::kCall) || event.callee.starts_with("torch.") || event.frame == nullptr ||
+      event.frame->function != nullptr)
+    return false;
+  const std::string_view name = last_part(event.callee);
+  for (const std::string_view word : {"train", "fit", "main", "run"}) {
+    if (contains_ignoring_case(name, word)) return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 Interpreter::Interpreter(Program& program, const Reader& reader) : program_(program), reader_(reader) {
@@ -54,11 +66,10 @@ void Interpreter::run() {
     run_module(*file, true);
     file->has_entry = has_main_guard(*file);
     for (const Event& event : trace_->events) {
-      const bool trains =
-          event.is(EventKind::kBackward) || event.is(EventKind::kInitGroup) || event.is(EventKind::kStep);
+      const bool trains = event.is(EventKind::kBackward) || event.is(EventKind::kStep) || is_training_call(event);
       file->has_entry |= trains;
     }
-    if (trace_->events.empty()) program_.traces_.pop_back();
+    end_trace();
   }
   main_file_ = nullptr;
   modules_.clear();
@@ -67,7 +78,9 @@ void Interpreter::run() {
   std::vector<const Function*> roots;
   for (const bool called : {false, true}) {
     for (const Function& function : program_.functions_) {
-      if (function.node.is("lambda") || function.name == "__init__") continue;
+      if (function.node.is("lambda") ||
+          (function.name == "__init__" && function.of_class != nullptr && function.of_class->methods.size() > 1))
+        continue;
       const std::string name(function.name);
       if ((program_.called_.contains(program_.intern(name)) || program_.called_.contains(program_.intern("." + name)) ||
            function.name == "forward") == called)
@@ -124,25 +137,40 @@ Trace& Interpreter::begin_trace(bool from_entry) {
   return *trace_;
 }
 
+// What was raised and never caught ends the process; an empty trace tells nothing.
+void Interpreter::end_trace() {
+  for (const std::uint32_t index : raises_)
+    trace_->events[index].skip_end = static_cast<std::uint32_t>(trace_->events.size());
+  raises_.clear();
+  if (trace_->events.empty()) program_.traces_.pop_back();
+  trace_ = nullptr;
+}
+
 // A function alone; a method after its class's constructor.
 void Interpreter::run_root(const Function& function) {
+  // Nested functions run with their surroundings or not at all.
+  for (Node at = function.node.parent(); at; at = at.parent()) {
+    if (at.is("function_definition")) return;
+  }
   begin_trace(false);
   modules_.clear();
   class_objects_.clear();
   for (const auto& file : program_.files_) run_module(*file, false);
   file_ = function.file;
   scope_ = modules_[function.file];
-  for (Node at = function.node.parent(); at; at = at.parent()) {
-    // Nested functions run with their surroundings or not at all.
-    if (at.is("function_definition")) {
-      program_.traces_.pop_back();
-      return;
-    }
-  }
   Object* self = function.of_class == nullptr ? nullptr : instance_of(*function.of_class);
-  Arguments& given = program_.arguments_.emplace_back();
+  if (executed_.contains(&function)) return end_trace();  // by the constructor
+  Arguments& given = unknown_arguments();
   Object* result = invoke(function, self, scope_, given, function.node);
   if (main_of(result)->type == Type::kGenerator) run_body(function, self, scope_, given, function.node);
+  end_trace();
+}
+
+// Of a caller that was not sent.
+Arguments& Interpreter::unknown_arguments() {
+  Arguments& given = program_.arguments_.emplace_back();
+  given.list.push_back({"**", unknown({}), {}});
+  return given;
 }
 
 Object* Interpreter::instance_of(const Class& owner) {
@@ -153,16 +181,17 @@ Object* Interpreter::instance_of(const Class& owner) {
   object->of_class = &owner;
   object->callee = owner.name;
   if (const Function* init = owner.method("__init__")) {
-    Arguments& given = program_.arguments_.emplace_back();
-    invoke(*init, object, modules_[init->file], given, owner.node);
+    invoke(*init, object, modules_[init->file], unknown_arguments(), owner.node);
   }
   return object;
 }
 
 Object* Interpreter::unknown_parameter(Node parameter, const Function& function) {
-  Object* value = unknown(parameter);
-  (void)function;
-  return value;
+  // What a forward gets is a batch, unless its default tells that it is a switch.
+  const bool batch = function.name == "forward" && function.of_class != nullptr && function.of_class->is_module;
+  const Node usual = parameter.child("value");
+  const bool is_switch = usual && !usual.is("none");
+  return unknown(parameter, batch && !is_switch ? static_cast<Taints>(kLocal) : Taints{0});
 }
 
 // What an annotation tells about a value that is not known otherwise.
@@ -176,16 +205,7 @@ Object* Interpreter::typed(Object* object, Node annotation, const SourceFile& fi
   const std::string_view full = reader_.resolve(file, name);
   for (const Class& known : program_.classes_) {
     if (known.name != last_part(full)) continue;
-    value->of_class = &known;
-    value->type = known.is_module                                 ? Type::kModel
-                  : known.is_dataset || known.is_iterable_dataset ? Type::kDataset
-                                                                  : Type::kInstance;
-    if (known.is_module && value->callee.empty()) value->callee = known.name;
-    // Attributes as its constructor would make them.
-    if (const Function* init = known.method("__init__")) {
-      Arguments& given = program_.arguments_.emplace_back();
-      invoke(*init, value, modules_[init->file], given, annotation);
-    }
+    adopt(value, known, annotation);
     return object;
   }
   const std::string_view last = last_part(full);

@@ -122,7 +122,7 @@ Flow Interpreter::branches(Node test, Node node, Object* value, const std::funct
     for (const auto& [name_of, value_of] : scope_->names) {
       if (name_of == name) other = value_of;
     }
-    scope_->set(name, join(object, other, depends));
+    if (object != other) scope_->set(name, join(object, other, depends));
   }
   return Flow::kNormal;
 }
@@ -204,9 +204,24 @@ Flow Interpreter::run_turns(Loop& loop, Object* iterable, const std::function<Fl
     for (Object* item : items) flow = one_turn(item);
     return items.size() == 1 ? flow : Flow::kNormal;
   }
-  const bool generated = iterable != nullptr && (iterable->type == Type::kGenerator);
+  // What a generator yields, also inside enumerate() and zip().
+  const bool tuple = iterable != nullptr && (iterable->callee == "enumerate" || iterable->callee == "zip");
+  std::size_t place = 0;
+  Object* generator = tuple ? nullptr : generator_of(iterable, loop.node);
+  for (std::size_t i = 0; tuple && i < iterable->items.size() && generator == nullptr; ++i) {
+    generator = generator_of(main_of(iterable->items[i]), loop.node);
+    place = i;
+  }
   const auto all_turns = [&] {
-    if (generated) return iterate_generator(loop, iterable, one_turn);
+    if (generator != nullptr && tuple) {
+      return iterate_generator(loop, generator, [&](Object* item) {
+        Object* row = make(Type::kSequence, loop.node);
+        for (std::size_t i = 0; i < iterable->items.size(); ++i)
+          row->items.push_back(i == place ? item : element_of(iterable->items[i], loop.node));
+        return one_turn(row);
+      });
+    }
+    if (generator != nullptr) return iterate_generator(loop, generator, one_turn);
     return one_turn(iterable == nullptr ? nullptr : element_of(iterable, loop.node));
   };
   Flow flow = all_turns();
@@ -218,6 +233,27 @@ Flow Interpreter::run_turns(Loop& loop, Object* iterable, const std::function<Fl
     if (flow == Flow::kNormal) flow = again;
   }
   return flow;
+}
+
+// A generator itself, or what iterating an object of the files' classes (or a loader of one) calls; nullptr: nothing
+// known.
+Object* Interpreter::generator_of(Object* iterable, Node node) {
+  if (iterable == nullptr || iterable->type == Type::kGenerator) return iterable;
+  const Object* source = iterable->type == Type::kLoader && iterable->made_by != nullptr
+                             ? main_of(iterable->made_by->get("dataset", 0))
+                             : iterable;
+  if (source == nullptr || source->of_class == nullptr ||
+      (source->type != Type::kDataset && source->type != Type::kInstance))
+    return nullptr;
+  const Function* function = source->of_class->method("__iter__");
+  if (function == nullptr || !function->is_generator) return nullptr;
+  Object* generator = make(Type::kGenerator, node);
+  generator->function = function;
+  generator->receiver = const_cast<Object*>(source);
+  generator->scope = modules_[function->file];
+  generator->callee = function->name;
+  generator->taints = kLocal;
+  return generator;
 }
 
 Flow Interpreter::iterate_generator(Loop& loop, Object* generator, const std::function<Flow(Object*)>& turn) {
@@ -232,6 +268,7 @@ Flow Interpreter::iterate_generator(Loop& loop, Object* generator, const std::fu
       uneven |= (at->taints & kUneven) != 0;
     }
     seen = true;
+    if (generator->has(kLocal)) item = join(item, nullptr, kLocal);
     const Keep keep_scope(scope_);
     const Keep keep_file(file_);
     const Keep keep_frame(frame_);

@@ -73,10 +73,11 @@ std::string place(std::string_view rule, std::string_view where) {
 // "rule@file:line", as the fence states them and as the review finds them.
 std::multiset<std::string> wanted(const Page& page, const Example& example) {
   std::multiset<std::string> out;
-  for (const auto where : split(expectation(example, "line"), ',')) {
+  const std::string lines = expectation(example, "line"), others = expectation(example, "also");
+  for (const auto where : split(lines, ',')) {
     if (!where.empty()) out.insert(place(page.id, where));
   }
-  for (const auto other : split(expectation(example, "also"), ',')) {
+  for (const auto other : split(others, ',')) {
     const auto at = other.find('@');
     if (at != std::string_view::npos) out.insert(place(other.substr(0, at), other.substr(at + 1)));
   }

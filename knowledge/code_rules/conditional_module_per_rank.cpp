@@ -1,0 +1,71 @@
+#include <algorithm>
+#include <optional>
+#include <set>
+
+#include "base/text.h"
+#include "knowledge/code_rules/checks.h"
+#include "knowledge/code_rules/participation.h"
+
+namespace fx::knowledge::checks {
+
+using namespace code;
+
+namespace {
+
+using Place = std::pair<const Class*, std::string>;  // an attribute of a class, "experts.*" for items of one
+
+std::optional<Place> place_of(const Object* module) {
+  const Object* holder = module == nullptr ? nullptr : core_of(module->parent);
+  if (holder == nullptr) return std::nullopt;
+  if (!module->element)
+    return holder->of_class == nullptr ? std::nullopt : std::optional(Place(holder->of_class, module->name));
+  const Object* owner = core_of(holder->parent);
+  if (owner == nullptr || owner->of_class == nullptr) return std::nullopt;
+  return Place(owner->of_class, std::string(holder->name) + ".*");
+}
+
+// Attributes of module classes that some code makes an FSDP group of their own.
+std::set<Place> own_groups(const Program& program) {
+  std::set<Place> places;
+  for (const Trace& trace : program.traces()) {
+    for (const Event& event : trace.events) {
+      if (!event.is(EventKind::kShard)) continue;
+      if (auto place = place_of(event.subject)) places.insert(std::move(*place));
+    }
+  }
+  return places;
+}
+
+// The innermost condition of the forward itself that depends on what it was given.
+const Guard* condition_of_forward(const Event& event) {
+  const Function* function = event.frame == nullptr ? nullptr : event.frame->function;
+  if (function == nullptr || function->name != "forward") return nullptr;
+  for (const Guard* guard = event.guard; guard != nullptr; guard = guard->outer) {
+    if (guard->file != function->file || !within(guard->statement, function->node)) continue;
+    if ((guard->taints & kLocal) != 0 && (guard->taints & kReduced) == 0) return guard;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+void conditional_module_per_rank(const Program& program, Findings& findings) {
+  const auto places = own_groups(program);
+  for (const Trace& trace : program.traces()) {
+    for (const Event& event : trace.events) {
+      const bool runs = event.is(EventKind::kForward) || event.is(EventKind::kForwardMethod);
+      const Guard* guard = runs ? condition_of_forward(event) : nullptr;
+      if (guard == nullptr || event.subject == nullptr) continue;
+      const auto place = place_of(event.subject);
+      const bool grouped = place && places.contains(*place);
+      const bool always = std::ranges::any_of(trace.events, [&](const Event& other) {
+        return other.subject == event.subject &&
+               (other.is(EventKind::kForward) || other.is(EventKind::kForwardMethod)) && other.pass == event.pass &&
+               !under(other, guard);
+      });
+      if (grouped && !always) findings.at(guard->file, guard->statement);
+    }
+  }
+}
+
+}  // namespace fx::knowledge::checks

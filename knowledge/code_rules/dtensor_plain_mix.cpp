@@ -1,0 +1,95 @@
+#include <algorithm>
+#include <array>
+
+#include "knowledge/code/names.h"
+#include "knowledge/code_rules/checks.h"
+#include "knowledge/code_rules/sharding.h"
+
+namespace fx::knowledge::checks {
+
+using namespace code;
+
+namespace {
+
+constexpr std::array<std::string_view, 15> kElementwise = {
+    ".add_", ".sub_", ".mul_", ".div_", ".lerp_", ".copy_",   ".addcmul_",    ".addcdiv_",
+    ".add",  ".sub",  ".mul",  ".lerp", ".dot",   ".maximum", ".masked_fill_"};
+
+enum class Kind { kOther, kSharded, kPlain };
+
+bool is_plain_factory(const Object* value) {
+  for (const std::string_view name :
+       {"torch.zeros", "torch.ones", "torch.randn", "torch.rand", "torch.full", "torch.empty", "torch.tensor"}) {
+    if (value->callee == name) return value->made_by != nullptr && !value->made_by->list.empty();
+  }
+  return false;
+}
+
+// A single number in a tensor mixes with anything.
+bool is_scalar_factory(const Object* value) {
+  if (value->callee == "torch.tensor") return true;
+  const Object* shape = main_of(value->made_by->get("size", 0));
+  return shape == nullptr || (shape->type == Type::kSequence && shape->items.empty()) ||
+         (shape->constant && shape->number <= 1);
+}
+
+bool from_a_file(const Object* value) {
+  for (int i = 0; i < 8 && value != nullptr; ++i) {
+    if (value->callee == "torch.load" || value->callee == "safetensors.torch.load_file") return true;
+    value = main_of(value->receiver != nullptr ? value->receiver : value->parent);
+  }
+  return false;
+}
+
+// Plain: made from the parameters before they were sharded, or of a copy of the model that never was, or never sharded.
+Kind kind_of(const Trace& trace, const Object* value) {
+  value = main_of(value);
+  if (value == nullptr) return Kind::kOther;
+  if (from_a_file(value) || (is_plain_factory(value) && !is_scalar_factory(value))) return Kind::kPlain;
+  const Object* parameter = parameter_behind(value);
+  const Object* model = model_of_parameter(parameter);
+  if (model == nullptr) return Kind::kOther;
+  const Event* shard = next_shard(trace, model, 0);
+  if (shard != nullptr && !is_fsdp2(*shard)) return Kind::kOther;
+  if (shard == nullptr) {
+    const Object* core = root_of(model);
+    if (core->sharding == Sharding::kFsdp2 && core->callee != "copy.deepcopy") return Kind::kSharded;
+    // The copy of a model that is sharded only later.
+    const Object* original = core->callee == "copy.deepcopy" ? main_of(core->receiver) : nullptr;
+    const Event* later = original == nullptr ? nullptr : next_shard(trace, original, 0);
+    return later != nullptr && static_cast<int>(later->index) > core->created && is_fsdp2(*later) ? Kind::kPlain
+                                                                                                  : Kind::kOther;
+  }
+  return value->created >= 0 && value->created < static_cast<int>(shard->index) ? Kind::kPlain : Kind::kSharded;
+}
+
+bool is_mixed(const Trace& trace, const std::vector<const Object*>& sides) {
+  bool sharded = false, plain = false;
+  for (const Object* side : sides) {
+    const Kind kind = kind_of(trace, side);
+    sharded |= kind == Kind::kSharded;
+    plain |= kind == Kind::kPlain;
+  }
+  return sharded && plain;
+}
+
+}  // namespace
+
+void dtensor_plain_mix(const Program& program, Findings& findings) {
+  for (const Trace& trace : program.traces()) {
+    for (const Event& event : trace.events) {
+      const bool method =
+          event.is(EventKind::kCall) && std::ranges::find(kElementwise, event.callee) != kElementwise.end();
+      const bool function =
+          event.is(EventKind::kCall) && (event.callee == "torch.lerp" || event.callee == "torch._foreach_lerp_");
+      if ((!method && !function && !event.is(EventKind::kOperator)) || inside_forward(event)) continue;
+      if (context_of(event, "torch.distributed.tensor.experimental.implicit_replication") != nullptr) continue;
+      std::vector<const Object*> sides;
+      if (method) sides.push_back(event.receiver);
+      for (const Argument& argument : event.arguments->list) sides.push_back(argument.value);
+      if (is_mixed(trace, sides)) findings.at(event);
+    }
+  }
+}
+
+}  // namespace fx::knowledge::checks

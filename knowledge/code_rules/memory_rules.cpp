@@ -1,0 +1,88 @@
+#include <algorithm>
+
+#include "knowledge/code/names.h"
+#include "knowledge/code_rules/checks.h"
+#include "knowledge/code_rules/placement.h"
+#include "knowledge/code_rules/sharding.h"
+
+namespace fx::knowledge::checks {
+
+using namespace code;
+
+namespace {
+
+bool shows_memory_pressure(const Trace& trace, const Event& shard) {
+  if (shards_with_offload(shard)) return true;
+  return std::ranges::any_of(trace.events, [&](const Event& event) {
+    return event.is(EventKind::kCheckpointCall) ||
+           (event.is(EventKind::kCheckpointWrap) && same_model(event.subject, shard.subject));
+  });
+}
+
+bool is_device_map(const Object* value) {
+  return value != nullptr && value->type != Type::kNone && !names_cpu_or_meta(value);
+}
+
+}  // namespace
+
+void full_model_on_gpu_before_shard(const Program& program, Findings& findings) {
+  for (const Trace& trace : program.traces()) {
+    for (const Event& event : trace.events) {
+      if (event.pass != 1) continue;
+      const Object* model = event.result;
+      const bool loads = event.is(EventKind::kCall) && model != nullptr && is_pretrained(model) &&
+                         is_device_map(event.argument("device_map"));
+      const bool moves = moves_to_gpu(event) && event.subject != nullptr && is_pretrained(event.subject);
+      if (!loads && !moves) continue;
+      const Event* shard = next_shard(trace, moves ? event.subject : model, event.index);
+      if (shard != nullptr && compatible(event, *shard)) findings.at(event);
+    }
+  }
+}
+
+void reshard_off_everywhere(const Program& program, Findings& findings) {
+  for (const Trace& trace : program.traces()) {
+    for (const Event& shard : trace.events) {
+      if (!is_fsdp2(shard) || shard.pass != 1 || shard.subject == nullptr || !shard.subject->element) continue;
+      const Object* reshard = shard.argument("reshard_after_forward");
+      if (reshard == nullptr || !reshard->is_false() || reshard->type == Type::kNone ||
+          shard.arguments->get("reshard_after_forward")->type == Type::kUnion)
+        continue;
+      if (shows_memory_pressure(trace, shard)) findings.at(shard);
+    }
+  }
+}
+
+void move_after_shard(const Program& program, Findings& findings) {
+  for (const Trace& trace : program.traces()) {
+    for (const Event& event : trace.events) {
+      const bool fills = event.is(EventKind::kToEmpty) && names_gpu(event.argument("device", 0));
+      if ((!fills && !moves_to_gpu(event)) || event.subject == nullptr || event.subject->type != Type::kModel) continue;
+      const bool offloaded = std::ranges::any_of(trace.events, [&](const Event& shard) {
+        return shard.index < event.index && shard.is(EventKind::kShard) && shards_with_offload(shard) &&
+               same_model(shard.subject, event.subject) && compatible(shard, event);
+      });
+      if (offloaded) findings.at(event);
+    }
+  }
+}
+
+void summon_full_params_in_loop(const Program& program, Findings& findings) {
+  for (const Trace& trace : program.traces()) {
+    for (const Event& event : trace.events) {
+      if (last_part(event.callee) != "summon_full_params" || event.loop == nullptr) continue;
+      for (const Loop* loop = event.loop; loop != nullptr; loop = loop->outer) {
+        const bool steps = std::ranges::any_of(
+            trace.events, [&](const Event& step) { return step.is(EventKind::kStep) && step.loop == loop; });
+        if (!steps) continue;
+        const Guard* guard = event.guard;
+        const bool always = guard == nullptr || guard->implied || guard->file != loop->file ||
+                            guard->statement.begin() < loop->node.begin();
+        if (always) findings.at(event);
+        break;
+      }
+    }
+  }
+}
+
+}  // namespace fx::knowledge::checks

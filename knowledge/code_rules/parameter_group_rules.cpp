@@ -1,0 +1,170 @@
+#include <algorithm>
+#include <array>
+
+#include "base/text.h"
+#include "knowledge/code/names.h"
+#include "knowledge/code_rules/checks.h"
+#include "knowledge/code_rules/sharding.h"
+
+namespace fx::knowledge::checks {
+
+using namespace code;
+
+namespace {
+
+// The shard call whose group holds the module: of itself, or of the nearest module around it.
+const Event* group_of(const Trace& trace, const Object* module) {
+  for (const Object* at = core_of(module); at != nullptr; at = core_of(at->parent)) {
+    for (const Event& event : trace.events) {
+      if (!is_fsdp2(event)) continue;
+      for (const Object* unit : shard_units(event)) {
+        if (core_of(unit) == at) return &event;
+      }
+    }
+  }
+  return nullptr;
+}
+
+bool is_own_group(const Trace& trace, const Object* module) {
+  return std::ranges::any_of(trace.events, [&](const Event& event) {
+    const auto units = event.is(EventKind::kShard) ? shard_units(event) : std::vector<const Object*>{};
+    return std::ranges::any_of(units, [&](const Object* unit) { return core_of(unit) == core_of(module); });
+  });
+}
+
+bool is_half(const Object* dtype) {
+  return is_dtype(dtype, "bfloat16") || is_dtype(dtype, "float16");
+}
+
+// 16 or 32: what a cast makes; 0: no cast.
+int cast_bits(const Event& event) {
+  if (!event.is(EventKind::kMove)) return 0;
+  if (event.callee == ".float") return 32;
+  if (event.callee == ".half" || event.callee == ".bfloat16") return 16;
+  if (event.callee != ".to") return 0;
+  for (const Argument& argument : event.arguments->list) {
+    if (is_half(argument.value)) return 16;
+    if (is_dtype(argument.value, "float32")) return 32;
+  }
+  return 0;
+}
+
+// What the model was built in: 16, 32, 0 if unknown.
+int stored_bits(const Object* model) {
+  const Object* core = core_of(model);
+  if (core == nullptr || core->made_by == nullptr) return 0;
+  const Object* dtype = main_of(core->made_by->get("torch_dtype"));
+  if (dtype == nullptr) dtype = main_of(core->made_by->get("dtype"));
+  if (dtype != nullptr) return is_half(dtype) ? 16 : is_dtype(dtype, "float32") ? 32 : 0;
+  return core->of_class != nullptr || is_pretrained(core) ? 32 : 0;
+}
+
+// A condition that picks single parameters out of a layer.
+bool picks_inside_layers(const Event& event) {
+  constexpr std::array<std::string_view, 9> kParts = {"lora", "bias",   "norm",   "adapter", "attn",
+                                                      "mlp",  "q_proj", "v_proj", "ln_"};
+  for (const Guard* guard = event.guard; guard != nullptr; guard = guard->outer) {
+    for (const std::string_view part : kParts) {
+      if (contains_ignoring_case(guard->test.text(), part)) return true;
+    }
+  }
+  // p.requires_grad = "bias" in name
+  for (const std::string_view part : kParts) {
+    if (contains_ignoring_case(event.node.child("right").text(), part)) return true;
+  }
+  return false;
+}
+
+bool separates_frozen(const Object* policy) {
+  if (policy == nullptr) return false;
+  const std::string_view name = last_part(policy->callee == "functools.partial" ? policy->name : policy->callee);
+  return contains(name, "fsdp_auto_wrap_policy") || contains(name, "_or_policy") || contains(name, "lambda") ||
+         name == "CustomPolicy";
+}
+
+// Adapters, or single parameters frozen: some inner layers then hold both kinds.
+bool mixes_frozen(const Trace& trace, const Event& shard) {
+  const Object* core = core_of(shard.subject);
+  if (core->callee == "peft.get_peft_model" || core->callee == "peft.PeftModel.from_pretrained") return true;
+  for (std::uint32_t i = 0; i < shard.index; ++i) {
+    const Event& event = trace.events[i];
+    if (event.is(EventKind::kCall) &&
+        (event.callee == "peft.get_peft_model" || event.callee == "peft.inject_adapter_in_model")) {
+      if (same_model(event.argument("model", 0), core) || same_model(event.argument("model", 1), core)) return true;
+    }
+    const bool freezes = event.callee == "requires_grad" && event.is(EventKind::kSetAttribute);
+    const Object* parameter = freezes ? parameter_behind(event.receiver) : nullptr;
+    if (parameter != nullptr && same_model(model_of_parameter(parameter), core) && picks_inside_layers(event))
+      return true;
+    // One flat parameter for all: any frozen part makes it a mix.
+    const bool part = event.callee == ".requires_grad_" && strictly_inside(event.subject, core);
+    if (part && is_absent(shard, "auto_wrap_policy", 3) && event.argument("requires_grad", 0) != nullptr &&
+        event.argument("requires_grad", 0)->is_false())
+      return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+void tied_weights_split(const Program& program, Findings& findings) {
+  for (const Trace& trace : program.traces()) {
+    for (const Event& tie : trace.events) {
+      if (!tie.is(EventKind::kSetAttribute) || tie.callee != "weight") continue;
+      const Object* value = tie.argument("", 0);
+      const Object* one = core_of(tie.receiver);
+      const Object* other = value == nullptr || value->name != "weight" ? nullptr : core_of(value->parent);
+      if (one == nullptr || other == nullptr || one == other) continue;
+      const Event* first = group_of(trace, one);
+      const Event* second = group_of(trace, other);
+      if (first == nullptr && second == nullptr) continue;
+      if (first != nullptr && second != nullptr && first->node == second->node && shard_units(*first).size() >= 1 &&
+          (first == second || first->file == second->file))
+        continue;
+      // Anchored at the call that shards one of the two itself.
+      const Event* at = nullptr;
+      for (const Event& event : trace.events) {
+        if (!is_fsdp2(event) || at != nullptr) continue;
+        for (const Object* unit : shard_units(event)) {
+          if (core_of(unit) == one || core_of(unit) == other) at = &event;
+        }
+      }
+      if (at != nullptr) findings.at(*at);
+    }
+  }
+}
+
+void mixed_dtype_group(const Program& program, Findings& findings) {
+  for (const Trace& trace : program.traces()) {
+    for (const Event& cast : trace.events) {
+      const int bits = cast_bits(cast);
+      if (bits == 0 || cast.pass != 1 || cast.subject == nullptr || cast.subject->type != Type::kModel) continue;
+      const Object* root = root_of(cast.subject);
+      if (root == core_of(cast.subject)) continue;
+      const Event* shard = next_shard(trace, root, cast.index);
+      if (shard == nullptr || is_own_group(trace, cast.subject)) continue;
+      int whole = stored_bits(root);
+      for (std::uint32_t i = 0; i < shard->index; ++i) {
+        const Event& event = trace.events[i];
+        if (core_of(event.subject) != root || cast_bits(event) == 0) continue;
+        whole = event.index > cast.index ? bits : cast_bits(event);
+      }
+      bool mixed = whole != 0 && whole != bits;
+      for (const auto& [name, part] : root->members)
+        mixed |= is_pretrained(part) && stored_bits(part) != 0 && stored_bits(part) != bits;
+      if (mixed) findings.at(cast);
+    }
+  }
+}
+
+void frozen_mixed_flat_param(const Program& program, Findings& findings) {
+  for (const Trace& trace : program.traces()) {
+    for (const Event& shard : trace.events) {
+      if (!is_fsdp1(shard) || shard.pass != 1 || shard.subject == nullptr || !is_absent(shard, "use_orig_params"))
+        continue;
+      if (!separates_frozen(shard.argument("auto_wrap_policy", 3)) && mixes_frozen(trace, shard)) findings.at(shard);
+    }
+  }
+}
+
+}  // namespace fx::knowledge::checks

@@ -1,0 +1,24 @@
+// Which events every rank must take part in, and who takes part in one.
+#pragma once
+
+#include "knowledge/code/program.h"
+
+namespace fx::knowledge {
+
+// Sharded so that a forward or backward communicates: FSDP1, FSDP2, accelerate; DDP if with_ddp.
+bool is_sharded(const code::Trace& trace, const code::Object* model, bool with_ddp = false);
+// A collective, a gather of state, a forward, generation or clip of a sharded model. Backward counts if any model is
+// sharded.
+bool is_joint(const code::Trace& trace, const code::Event& event);
+// A gather of sharded state: every rank must call it, whoever keeps the result.
+bool gathers_state(const code::Program& program, const code::Trace& trace, const code::Event& event);
+// The innermost condition on the rank that is written around the event; with_implied: also one that an earlier jump
+// implies.
+const code::Guard* rank_condition(const code::Event& event, bool with_implied);
+// The other branch of the condition makes the same call.
+bool other_branch_matches(const code::Trace& trace, const code::Event& event, const code::Guard& guard);
+// The event, or the call below the condition that leads to it.
+std::pair<const code::SourceFile*, code::Node> below(const code::Event& event, const code::Guard& guard);
+bool within(code::Node inner, code::Node outer);
+
+}  // namespace fx::knowledge

@@ -1,0 +1,88 @@
+#include <algorithm>
+#include <array>
+
+#include "base/text.h"
+#include "knowledge/code/names.h"
+#include "knowledge/code_rules/checks.h"
+
+namespace fx::knowledge::checks {
+
+using namespace code;
+
+namespace {
+
+constexpr std::array<std::string_view, 4> kLauncherVariables = {"MASTER_ADDR", "MASTER_PORT", "WORLD_SIZE", "RANK"};
+
+bool reads_launcher_variables(const Program& program) {
+  for (const Trace& trace : program.traces()) {
+    for (const Event& event : trace.events) {
+      if (event.callee == "os.getenv" && event.result != nullptr && event.result->identity != Identity::kNone)
+        return true;
+    }
+  }
+  return false;
+}
+
+// Any condition but the `__main__` guard, which leaves no trace.
+bool is_unconditional(const Event& event) {
+  return event.guard == nullptr;
+}
+
+bool is_literal(const Object* object) {
+  return object != nullptr && object->constant && (object->type == Type::kText || object->type == Type::kNumber);
+}
+
+// A function from elsewhere that may close the group.
+bool closes_elsewhere(const Program& program) {
+  for (const Trace& trace : program.traces()) {
+    for (const Event& event : trace.events) {
+      if (!event.is(EventKind::kCall) || event.callee.starts_with("torch.")) continue;
+      const std::string_view name = last_part(event.callee);
+      for (const std::string_view word :
+           {"cleanup", "clean_up", "teardown", "shutdown", "destroy", "finalize", "end_training"}) {
+        if (contains_ignoring_case(name, word)) return true;
+      }
+    }
+  }
+  return false;
+}
+
+}  // namespace
+
+void process_group_not_destroyed(const Program& program, Findings& findings) {
+  if (program.calls("torch.distributed.destroy_process_group") || program.calls(".destroy_process_group") ||
+      program.uses_accelerate())
+    return;
+  const bool has_entry = std::ranges::any_of(program.files(), [](const auto& file) { return file->has_entry; });
+  if (!has_entry || closes_elsewhere(program)) return;
+  for (const Trace& trace : program.traces()) {
+    for (const Event& event : trace.events) {
+      if (event.is(EventKind::kInitGroup)) findings.at(event);
+    }
+  }
+}
+
+void hardcoded_rendezvous(const Program& program, Findings& findings) {
+  if (program.calls("torch.multiprocessing.spawn") || !reads_launcher_variables(program)) return;
+  for (const Trace& trace : program.traces()) {
+    for (const Event& event : trace.events) {
+      if (!is_unconditional(event)) continue;
+      if (event.is(EventKind::kSetItem) && event.callee == "os.environ") {
+        const Object* key = event.argument("", 0);
+        if (key == nullptr || !is_literal(event.argument("", 1))) continue;
+        if (std::ranges::find(kLauncherVariables, key->name) != kLauncherVariables.end()) findings.at(event);
+      } else if (event.callee == "os.environ.update") {
+        const Object* all = event.argument("", 0);
+        for (const std::string_view name : kLauncherVariables) {
+          if (all != nullptr && is_literal(main_of(all->member(name)))) findings.at(event);
+        }
+      } else if (event.is(EventKind::kInitGroup)) {
+        const Object* method = event.argument("init_method", 1);
+        const bool address = is_literal(method) && method->name.starts_with("tcp://");
+        if (address || is_literal(event.argument("world_size", 3))) findings.at(event);
+      }
+    }
+  }
+}
+
+}  // namespace fx::knowledge::checks

@@ -1,0 +1,55 @@
+#include "base/text.h"
+#include "knowledge/code/names.h"
+#include "knowledge/code_rules/checks.h"
+#include "knowledge/code_rules/participation.h"
+
+namespace fx::knowledge::checks {
+
+using namespace code;
+
+namespace {
+
+// A call restricted to a group is for the group's members, if all ranks created that group.
+bool for_its_own_group(const Event& event) {
+  const Object* group = event.argument("group");
+  if (group == nullptr) group = event.argument("process_group");
+  if (group == nullptr || group->type == Type::kNone) return false;
+  Event made;
+  made.guard = group->guard;
+  return rank_condition(made, true) == nullptr;
+}
+
+bool is_local_by_nature(const Event& event) {
+  return event.is(EventKind::kBackward) && event.subject == nullptr;
+}
+
+}  // namespace
+
+void collective_under_rank_guard(const Program& program, Findings& findings) {
+  for (const Trace& trace : program.traces()) {
+    for (const Event& event : trace.events) {
+      const Guard* guard = rank_condition(event, false);
+      if (guard == nullptr || !is_joint(trace, event) || is_local_by_nature(event)) continue;
+      if (event.is(EventKind::kStateDict) || for_its_own_group(event)) continue;
+      // A backward belongs to a sharded model only if one is forwarded under the same condition.
+      if (event.is(EventKind::kBackward)) continue;
+      if (other_branch_matches(trace, event, *guard)) continue;
+      const auto [file, node] = below(event, *guard);
+      findings.at(file, node, "Only ranks that pass '" + quote_input(guard->test.text(), 60) + "' make this call.");
+    }
+  }
+}
+
+void state_dict_under_rank_guard(const Program& program, Findings& findings) {
+  for (const Trace& trace : program.traces()) {
+    for (const Event& event : trace.events) {
+      const Guard* guard = rank_condition(event, true);
+      if (guard == nullptr || !gathers_state(program, trace, event) || other_branch_matches(trace, event, *guard))
+        continue;
+      findings.at(event, "The gather is reached only by ranks for which '" + quote_input(guard->test.text(), 60) +
+                             "' is " + (guard->positive ? "true." : "false."));
+    }
+  }
+}
+
+}  // namespace fx::knowledge::checks

@@ -1,0 +1,115 @@
+#include "knowledge/code_rules/sharding.h"
+
+#include <algorithm>
+#include <array>
+
+#include "knowledge/code/names.h"
+
+namespace fx::knowledge {
+
+using namespace code;
+
+namespace {
+
+constexpr int kMaxSteps = 12;  // of a chain from a value back to a parameter
+constexpr std::array<std::string_view, 9> kBlockNames = {
+    "layers", "blocks", "h", "encoder_layers", "decoder_layers", "block", "layer", "stages", "units"};
+
+bool is_block_list(const Object* object) {
+  return object->callee == "torch.nn.ModuleList" && !object->items.empty();
+}
+
+}  // namespace
+
+bool is_fsdp1(const Event& shard) {
+  return shard.is(EventKind::kShard) && shard.result != nullptr && shard.callee != "torch.distributed.fsdp.fully_shard";
+}
+
+bool is_fsdp2(const Event& shard) {
+  return shard.is(EventKind::kShard) && shard.callee == "torch.distributed.fsdp.fully_shard";
+}
+
+std::vector<const Object*> shard_units(const Event& shard) {
+  const Object* given = shard.argument("module", 0);
+  if (given == nullptr || given->type != Type::kSequence) return {shard.subject};
+  std::vector<const Object*> units;
+  for (const Object* item : given->items) units.push_back(main_of(item));
+  return units;
+}
+
+bool is_absent(const Event& event, std::string_view name, int position) {
+  if (event.arguments == nullptr) return true;
+  const Object* value = main_of(event.arguments->get(name, position));
+  return value == nullptr ? !event.arguments->has_unknown() : value->is_false();
+}
+
+bool strictly_inside(const Object* part, const Object* whole) {
+  return part != nullptr && whole != nullptr && core_of(part) != core_of(whole) && lies_in(part, whole);
+}
+
+const Event* next_shard(const Trace& trace, const Object* model, std::uint32_t from) {
+  for (std::size_t i = from; i < trace.events.size(); ++i) {
+    const Event& event = trace.events[i];
+    if (!event.is(EventKind::kShard)) continue;
+    for (const Object* unit : shard_units(event)) {
+      if (same_model(unit, model)) return &event;
+    }
+  }
+  return nullptr;
+}
+
+Sharding sharding_of_class(const Program& program, const Class* owner) {
+  if (owner == nullptr) return Sharding::kNone;
+  for (const Trace& trace : program.traces()) {
+    for (const Event& event : trace.events) {
+      if (!event.is(EventKind::kShard)) continue;
+      const Object* core = core_of(event.subject);
+      if (core != nullptr && core->of_class == owner) return is_fsdp2(event) ? Sharding::kFsdp2 : Sharding::kFsdp1;
+    }
+  }
+  return Sharding::kNone;
+}
+
+const Object* parameter_behind(const Object* value) {
+  for (int i = 0; i < kMaxSteps && value != nullptr; ++i) {
+    value = main_of(value);
+    if (value->callee == ".to_local" || value->callee == ".full_tensor" || value->callee == ".item" ||
+        value->callee == "()")
+      return nullptr;
+    const Object* owner = value->parent == nullptr ? nullptr : main_of(value->parent);
+    if (value->element && owner != nullptr && owner->type == Type::kParameters) return value;
+    if (owner != nullptr && (value->name == "data" || value->name == "grad"))
+      value = owner;
+    else
+      value = value->receiver;
+  }
+  return nullptr;
+}
+
+const Object* model_of_parameter(const Object* parameter) {
+  const Object* all = parameter == nullptr ? nullptr : main_of(parameter->parent);
+  return all == nullptr || all->items.empty() ? nullptr : main_of(all->items.front());
+}
+
+bool has_visible_blocks(const Object* model) {
+  std::vector<const Object*> open = {core_of(model)};
+  for (int i = 0; i < 64 && !open.empty(); ++i) {
+    const Object* at = open.back();
+    open.pop_back();
+    for (const auto& [name, value] : at->members) {
+      const Object* part = main_of(value);
+      if (part->type != Type::kModel || part->parent != at) continue;
+      if (is_block_list(part) || (part->callee.empty() && std::ranges::find(kBlockNames, name) != kBlockNames.end()))
+        return true;
+      open.push_back(part);
+    }
+  }
+  return false;
+}
+
+bool is_pretrained(const Object* model) {
+  const Object* core = core_of(model);
+  return core != nullptr && last_part(core->callee) == "from_pretrained";
+}
+
+}  // namespace fx::knowledge

@@ -1,0 +1,106 @@
+#include <algorithm>
+
+#include "base/text.h"
+#include "knowledge/code/names.h"
+#include "knowledge/code_rules/checks.h"
+#include "knowledge/code_rules/sharding.h"
+
+namespace fx::knowledge::checks {
+
+using namespace code;
+
+namespace {
+
+bool keeps_parameters(const Event& shard) {
+  return is_fsdp1(shard) && !is_absent(shard, "use_orig_params");
+}
+
+bool is_stepped(const Trace& trace, const Object* optimizer) {
+  return std::ranges::any_of(
+      trace.events, [&](const Event& event) { return event.is(EventKind::kStep) && event.subject == optimizer; });
+}
+
+// The model gets another optimizer after sharding, and this one is never stepped.
+bool is_replaced(const Trace& trace, const Event& built, const Event& shard) {
+  if (is_stepped(trace, built.result)) return false;
+  return std::ranges::any_of(trace.events, [&](const Event& later) {
+    return later.index > shard.index && later.is(EventKind::kOptimizer) && same_model(later.subject, built.subject);
+  });
+}
+
+// Walks modules() from the top without choosing: the root comes first.
+bool walks_from_the_top(const Event& shard) {
+  const Object* unit = shard.subject;
+  if (unit == nullptr || !unit->element || unit->reversed ||
+      (unit->callee != ".modules" && unit->callee != ".named_modules"))
+    return false;
+  for (const Guard* guard = shard.guard; guard != nullptr; guard = guard->outer) {
+    if (shard.loop != nullptr && guard->file == shard.loop->file &&
+        guard->statement.begin() >= shard.loop->node.begin() && guard->statement.end() <= shard.loop->node.end())
+      return false;
+  }
+  return true;
+}
+
+bool may_be_wrapped_elsewhere(const Trace& trace, const Object* model) {
+  return std::ranges::any_of(trace.events, [&](const Event& event) {
+    if (!event.is(EventKind::kCall) || event.arguments == nullptr || event.callee.starts_with("torch.")) return false;
+    const bool named = contains_ignoring_case(event.callee, "shard") || contains_ignoring_case(event.callee, "wrap") ||
+                       contains_ignoring_case(event.callee, "fsdp") || contains_ignoring_case(event.callee, "parallel");
+    return named && std::ranges::any_of(event.arguments->list,
+                                        [&](const Argument& argument) { return same_model(argument.value, model); });
+  });
+}
+
+}  // namespace
+
+void optimizer_before_shard(const Program& program, Findings& findings) {
+  for (const Trace& trace : program.traces()) {
+    for (const Event& built : trace.events) {
+      if (!built.is(EventKind::kOptimizer) || built.pass != 1 || built.subject == nullptr) continue;
+      for (const Event& shard : trace.events) {
+        if (shard.index < built.index || !shard.is(EventKind::kShard) || !same_model(shard.subject, built.subject))
+          continue;
+        if (keeps_parameters(shard) || !compatible(built, shard) || is_replaced(trace, built, shard)) continue;
+        findings.at(built, "The model is sharded later, in line " + std::to_string(shard.line()) + ".");
+      }
+    }
+  }
+}
+
+void root_sharded_before_blocks(const Program& program, Findings& findings) {
+  for (const Trace& trace : program.traces()) {
+    for (const Event& outer : trace.events) {
+      if (!is_fsdp2(outer) || outer.pass != 1) continue;
+      if (walks_from_the_top(outer)) findings.at(outer, "The walk meets the whole model before its parts.");
+      for (const Event& inner : trace.events) {
+        if (inner.index <= outer.index || !is_fsdp2(inner) || inner.pass != 1 || !compatible(outer, inner)) continue;
+        for (const Object* unit : shard_units(inner)) {
+          if (strictly_inside(unit, outer.subject) && shard_units(outer).size() == 1)
+            findings.at(outer, "A part of it is sharded later, in line " + std::to_string(inner.line()) + ".");
+        }
+      }
+    }
+  }
+}
+
+void only_root_sharded(const Program& program, Findings& findings) {
+  for (const Trace& trace : program.traces()) {
+    for (const Event& shard : trace.events) {
+      if (!shard.is(EventKind::kShard) || shard.pass != 1 || shard.subject == nullptr || shard_units(shard).size() != 1)
+        continue;
+      const Object* model = core_of(shard.subject);
+      if (shard.subject->element || model->parent != nullptr || (!is_pretrained(model) && !has_visible_blocks(model)))
+        continue;
+      if (is_fsdp1(shard) && !is_absent(shard, "auto_wrap_policy", 3)) continue;
+      const bool others = std::ranges::any_of(trace.events, [&](const Event& other) {
+        if (!other.is(EventKind::kShard) || other.node == shard.node) return false;
+        return std::ranges::any_of(shard_units(other),
+                                   [&](const Object* unit) { return same_model(unit, shard.subject); });
+      });
+      if (!others && !may_be_wrapped_elsewhere(trace, model)) findings.at(shard);
+    }
+  }
+}
+
+}  // namespace fx::knowledge::checks

@@ -1,0 +1,69 @@
+#include <algorithm>
+
+#include "knowledge/code_rules/checks.h"
+#include "knowledge/code_rules/participation.h"
+#include "knowledge/code_rules/sharding.h"
+
+namespace fx::knowledge::checks {
+
+using namespace code;
+
+namespace {
+
+bool returns_a_wrapper(const Event& event) {
+  return is_fsdp1(event) || event.callee == "torch.compile" ||
+         event.callee == "torch.distributed.checkpoint_wrapper.checkpoint_wrapper" || event.is(EventKind::kDdp);
+}
+
+bool binds(Node target, std::string_view name) {
+  if (target.is("identifier")) return target.text() == name;
+  return std::ranges::any_of(target.children(), [&](Node child) { return binds(child, name); });
+}
+
+// A use that can keep the object: an argument, a right side, an element, a result. A call of the object itself is none.
+bool keeps(Node name) {
+  const Node parent = name.parent();
+  if (parent.is("attribute") || parent.is("for_statement")) return false;
+  if (parent.is("call")) return false;
+  // A sharding call in place keeps nothing in the parent.
+  if (parent.is("argument_list"))
+    return parent.parent().child("function").text().find("fully_shard") == std::string_view::npos;
+  return name.field() != "left";
+}
+
+bool kept_after(Node body, std::size_t from, std::string_view name) {
+  std::vector<Node> open = {body};
+  while (!open.empty()) {
+    const Node node = open.back();
+    open.pop_back();
+    for (Node child = node.first_child(); child; child = child.next_sibling()) {
+      if (child.is("identifier") && child.begin() >= from && child.text() == name && keeps(child)) return true;
+      open.push_back(child);
+    }
+  }
+  return false;
+}
+
+}  // namespace
+
+void wrap_result_discarded(const Program& program, Findings& findings) {
+  for (const Trace& trace : program.traces()) {
+    for (const Event& event : trace.events) {
+      if (!returns_a_wrapper(event) || !event.node.is("call")) continue;
+      const Node parent = event.node.parent();
+      if (parent.is("expression_statement")) {
+        findings.at(event);
+        continue;
+      }
+      const Node target = parent.is("assignment") ? parent.child("left") : Node();
+      if (!target.is("identifier")) continue;
+      for (const Loop* loop = event.loop; loop != nullptr; loop = loop->outer) {
+        const bool rebinds = loop->file == event.file && within(event.node, loop->node) &&
+                             binds(loop->node.child("left"), target.text());
+        if (rebinds && !kept_after(loop->node.child("body"), parent.end(), target.text())) findings.at(event);
+      }
+    }
+  }
+}
+
+}  // namespace fx::knowledge::checks
