@@ -36,16 +36,41 @@ constexpr std::array kPrefixes = {
     Prefix{"eyJhbGciOi", 20, "JSON web token"}, Prefix{"npm_", 30, "npm token"},
 };
 
+// A token is drawn at random: "hf_state_dict_adapter_enabled" and "sk-your-api-key-goes-here" are words.
+bool looks_random(std::string_view rest) {
+  return std::any_of(rest.begin(), rest.end(),
+                     [](unsigned char c) { return std::isdigit(c) != 0 || std::isupper(c) != 0; });
+}
+
 void find_prefixed(std::string_view text, std::vector<SecretSpan>& out) {
   for (const Prefix& prefix : kPrefixes) {
-    for (auto at = text.find(prefix.text); at != std::string_view::npos; at = text.find(prefix.text, at + 1)) {
-      if (at > 0 && std::isalnum(static_cast<unsigned char>(text[at - 1])) != 0) continue;
-      std::size_t end = at + prefix.text.size();
+    std::size_t end = 0;  // a run of token characters is looked at once
+    for (auto at = text.find(prefix.text); at != std::string_view::npos; at = text.find(prefix.text, end)) {
+      end = at + prefix.text.size();
+      if (at > 0 && (std::isalnum(static_cast<unsigned char>(text[at - 1])) != 0 || text[at - 1] == '_')) continue;
       const bool dotted = prefix.text.substr(0, 3) == "eyJ";
       while (end < text.size() && (is_token_char(text[end]) || (dotted && text[end] == '.'))) ++end;
-      if (end - at - prefix.text.size() < prefix.min_rest) continue;
-      out.push_back({at, end, std::string(prefix.kind)});
+      const std::string_view rest = text.substr(at + prefix.text.size(), end - at - prefix.text.size());
+      if (rest.size() >= prefix.min_rest && looks_random(rest)) out.push_back({at, end, std::string(prefix.kind)});
     }
+  }
+}
+
+// A W&B key has no prefix: 40 hexadecimal digits on a line about wandb.
+void find_wandb_keys(std::string_view text, std::vector<SecretSpan>& out) {
+  for (std::size_t at = 0; at < text.size();) {
+    std::size_t end = at;
+    bool hex = true;
+    for (; end < text.size() && is_token_char(text[end]); ++end) {
+      hex = hex && std::isxdigit(static_cast<unsigned char>(text[end])) != 0;
+    }
+    if (hex && end - at == 40) {
+      constexpr std::size_t kNear = 200;  // bytes in front of the key
+      std::string_view before = text.substr(at > kNear ? at - kNear : 0, std::min(at, kNear));
+      before.remove_prefix(before.rfind('\n') + 1);
+      if (contains_ignoring_case(before, "wandb")) out.push_back({at, end, "Weights & Biases key"});
+    }
+    at = end + 1;
   }
 }
 
@@ -70,6 +95,8 @@ void find_url_passwords(std::string_view text, std::vector<SecretSpan>& out) {
 
 bool is_reference(std::string_view value) {
   if (value.empty() || value.front() == '$' || value.front() == '<' || value.front() == '%') return true;
+  // The path of the file that holds it.
+  if (value.front() == '/' || value.substr(0, 2) == "~/" || value.substr(0, 2) == "./") return true;
   if (value.find_first_not_of(".*xX-") == std::string_view::npos) return true;
   static const std::array words = {"none", "null",   "true",        "false",      "your",      "changeme", "todo",
                                    "env",  "secret", "placeholder", "os.environ", "os.getenv", "getenv",   "[secret"};
@@ -115,11 +142,34 @@ void find_assigned(std::string_view text, std::vector<SecretSpan>& out) {
 bool is_secret_key(std::string_view key) {
   std::string name = to_lower(key);
   std::replace(name.begin(), name.end(), '-', '_');
-  static const std::array endings = {
-      "api_key",      "apikey",       "access_key",  "secret_key",        "secret",        "password",
-      "passwd",       "auth_token",   "hub_token",   "hf_token",          "credential",    "private_key",
-      "access_token", "bearer_token", "api_token",   "secret_access_key", "authorization", "wandb_key",
-      "hf_auth",      "github_token", "token_secret"};
+  static const std::array endings = {"api_key",
+                                     "apikey",
+                                     "access_key",
+                                     "secret_key",
+                                     "secret",
+                                     "password",
+                                     "passwd",
+                                     "auth_token",
+                                     "hub_token",
+                                     "hf_token",
+                                     "credential",
+                                     "private_key",
+                                     "access_token",
+                                     "bearer_token",
+                                     "api_token",
+                                     "secret_access_key",
+                                     "authorization",
+                                     "wandb_key",
+                                     "hf_auth",
+                                     "github_token",
+                                     "token_secret",
+                                     "huggingface_token",
+                                     "hugging_face_token",
+                                     "wandb_token",
+                                     "gitlab_token",
+                                     "session_token",
+                                     "refresh_token",
+                                     "passphrase"};
   if (name == "token" || name == "pwd") return true;
   return std::any_of(endings.begin(), endings.end(), [&](std::string_view e) {
     return name.size() >= e.size() && name.compare(name.size() - e.size(), e.size(), e) == 0;
@@ -131,6 +181,7 @@ std::vector<SecretSpan> find_secrets(std::string_view text) {
   find_prefixed(text, all);
   find_url_passwords(text, all);
   find_assigned(text, all);
+  find_wandb_keys(text, all);
   std::sort(all.begin(), all.end(),
             [](const auto& a, const auto& b) { return a.begin != b.begin ? a.begin < b.begin : a.end > b.end; });
   std::vector<SecretSpan> out;

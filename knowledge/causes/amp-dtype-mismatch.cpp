@@ -30,7 +30,7 @@ Claim evaluate(const Scene& s, const MarkView& m) {
 CauseRule amp_dtype_mismatch() {
   return {"amp-dtype-mismatch",
           {{"dtype",
-            "to have the same dtype|must have the same dtype|expected scalar type"
+            "to have the same dtype|no inf checks were recorded|must have the same dtype|expected scalar type"
             "|attempting to unscale fp16|attempting to unscale bfloat16|expected dtype"
             "|but found dtype|input type*weight type|input type (*bias type"
             "|query, key, and value to have the same dtype|same dtype*source|found dtype"

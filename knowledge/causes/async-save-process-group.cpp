@@ -28,16 +28,17 @@ Claim evaluate(const Scene& s, const MarkView& m) {
 }  // namespace
 
 CauseRule async_save_process_group() {
-  return {"async-save-process-group",
-          {{"async",
-            "async_save|async save|asynccheckpoint|ckpt-thread|checkpoint thread|async_checkpoint"
-            "|background thread|background save|background*checkpoint|asynccheckpointexecutor"
-            "|async_executor|asynchronous*checkpoint|async checkpoint|save thread|exception in thread"},
-           {"failed",
-            "connection closed by peer|connection reset|no backend type|missing ranks|process group"
-            "|default process group|gather_object|cpu backend|gloo|already been destroyed"
-            "|not been initialized|destroy_process_group|timed out"}},
-          evaluate};
+  return {
+      "async-save-process-group",
+      {{"async",
+        "async_save|async save|asynccheckpoint|ckpt-thread|checkpoint thread|async_checkpoint"
+        "|background thread|background save|background*checkpoint|asynccheckpointexecutor"
+        "|async_executor|asynchronous*checkpoint|async checkpoint|save thread|exception in thread"},
+       {"failed",
+        "connection closed by peer|connection reset|no backend type|missing ranks|process group"
+        "|default process group|gather_object|cpu backend|gloo|already been destroyed|invalid usage|interleaved|hangs"
+        "|not been initialized|destroy_process_group|timed out"}},
+      evaluate};
 }
 
 }  // namespace fx::knowledge

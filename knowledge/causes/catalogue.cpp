@@ -7,6 +7,7 @@
 #include "knowledge/causes/host_memory.h"
 #include "knowledge/causes/stall.h"
 #include "knowledge/causes/state_dict_errors.h"
+#include "knowledge/causes/step_time.h"
 
 namespace fx::embedded {
 std::span<const EmbeddedFile> cause_pages();
@@ -154,7 +155,8 @@ const MarkTable& cause_marks() {
   static const MarkTable table = [] {
     MarkTable out;
     out.add("core", core_marks());
-    for (const auto* marks : {&host_memory_marks(), &stall_marks(), &state_dict_marks()}) out.add("core", *marks);
+    for (const auto* marks : {&host_memory_marks(), &stall_marks(), &state_dict_marks(), &step_time_marks()})
+      out.add("core", *marks);
     for (const auto& rule : cause_rules()) out.add(rule.id, rule.marks);
     out.compile();
     return out;

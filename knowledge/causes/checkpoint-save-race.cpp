@@ -15,7 +15,8 @@ Claim evaluate(const Scene& s, const MarkView& m) {
     const bool path = matches_any("checkpoint|ckpt|tmp|staging|step|save|latest|out", low) ||
                       std::any_of(exception.frames.begin(), exception.frames.end(),
                                   [&](int frame) { return matches_any("checkpoint|ckpt|save", s.book.at(frame).low); });
-    if (!path) continue;
+    const bool announced = m("announced").count > 0;
+    if (!path && !announced) continue;
     const bool moves = matches_any("' -> '|directory not empty|file exists|fileexists|errno 17|errno 39", low) ||
                        std::any_of(exception.frames.begin(), exception.frames.end(), [&](int frame) {
                          return matches_any("rename|rmtree|shutil|makedirs|mkdir|os.replace|remove|unlink|rotate",
@@ -48,7 +49,8 @@ CauseRule checkpoint_save_race() {
             "|' -> '|rotate_checkpoints|_rotate"},
            {"gone", "no such file or directory|file exists|directory not empty|errno 17|errno 39|errno 2]"},
            {"path", "checkpoint|ckpt|tmp-|staging|step_|global_step|latest"},
-           {"stale", "stale file handle"}},
+           {"stale", "stale file handle"},
+           {"announced", "deleting*checkpoint|removing*checkpoint|saving*checkpoint|save_total_limit|saving*ckpt"}},
           evaluate};
 }
 

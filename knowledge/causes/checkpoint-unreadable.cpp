@@ -10,9 +10,10 @@ Claim evaluate(const Scene& s, const MarkView& m) {
   const auto add = [&](const Hits& hits, double score) {
     for (const int line : hits.lines) {
       const auto& low = s.book.at(line).low;
-      if (matches_any("' -> '|rename|rmtree|double free|corrupted size|watchdog|corrupted/incomplete|some "
-                      "nccl|huggingface.co/|ncclinternal|shm|git lfs install",
-                      low))
+      if (matches_any(
+              "no space left|code: 28|storagefull|error while serializing|disk quota|' -> '|rename|rmtree|double free|corrupted size|watchdog|corrupted/incomplete|some "
+              "nccl|huggingface.co/|ncclinternal|shm|git lfs install",
+              low))
         continue;
       if (matches_any("$ |warning", low) && !matches_any("error", low)) continue;
       out.score = std::max(out.score, score);
@@ -23,6 +24,11 @@ Claim evaluate(const Scene& s, const MarkView& m) {
   add(m("missing"), 0.88);
   if (out.score == 0) return out;
   std::vector<int> errors = out.lines;
+  // Nobody raised and training goes on: the file was not needed, or its absence is a warning.
+  const bool went_on =
+      s.exceptions.empty() && s.exits.empty() &&
+      std::any_of(s.steps.begin(), s.steps.end(), [&](const StepEvent& step) { return step.line > errors.back(); });
+  if (went_on) out.score = 0.4;
   if (m("hub") && out.score < 0.9) out.score = 0.5;
   // Deleting or renaming is no read.
   const bool moving = std::all_of(errors.begin(), errors.end(), [&](int line) {

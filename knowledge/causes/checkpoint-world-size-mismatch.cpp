@@ -1,12 +1,44 @@
 #include <algorithm>
 
 #include "knowledge/causes/cause.h"
+#include "knowledge/log/quantity.h"
 
 namespace fx::knowledge {
 namespace {
 
+// Files of per-rank state name the world that wrote them, or a sentence names both: two different numbers of ranks
+// beside a load.
+std::vector<int> two_worlds(const Scene& s, const MarkView& m) {
+  std::vector<int> lines;
+  std::set<long long> counts;
+  bool failed = false;
+  for (const int line : m("count").lines) {
+    const auto& low = s.book.at(line).low;
+    const bool error = matches_any("error|exception|assert|cannot|missing", low);
+    const bool saved = matches_any("saved|checkpoint|ckpt|resum|shard|optim|random_states|world_size_*_rank|load", low);
+    if (!saved || matches_any("mesh|divisible|parallel dims|file \"", low)) continue;
+    const auto here = worker_counts(low);
+    if (here.empty()) continue;
+    counts.insert(here.begin(), here.end());
+    failed = failed || error;
+    lines.push_back(line);
+  }
+  if (!failed || counts.size() < 2) return {};
+  std::stable_sort(lines.begin(), lines.end(), [&](int a, int b) {
+    return matches_any("error", s.book.at(a).low) && !matches_any("error", s.book.at(b).low);
+  });
+  return lines;
+}
+
 Claim evaluate(const Scene& s, const MarkView& m) {
   Claim out;
+  if (const auto worlds = two_worlds(s, m); !worlds.empty()) {
+    out.score = 0.93;
+    for (const int line : worlds) {
+      if (out.lines.size() < 4) out.show(line);
+    }
+    return out.show(m("resume"), 1);
+  }
   std::vector<int> errors;
   for (const auto* name : {"key", "world", "size"}) {
     for (const int line : m(name).lines) {
@@ -35,22 +67,24 @@ Claim evaluate(const Scene& s, const MarkView& m) {
 }  // namespace
 
 CauseRule checkpoint_world_size_mismatch() {
-  return {"checkpoint-world-size-mismatch",
-          {{"key",
-            "missing key in checkpoint state_dict|dp_rank_|key*rank_*not found|keyerror*rank"
-            "|missing*rank*in checkpoint"},
-           {"world",
-            "different*world size|world size*changed|world_size*changed|dp world size"
-            "|loaded checkpoint*world|saved with*ranks|saved with*world|saved on*gpus|saved with*gpus"
-            "|saved using*gpus|does not support*different*world|checkpoint*world_size"
-            "|checkpoint*world size|number of ranks*checkpoint|zero*checkpoint*different"
-            "|data parallel size*checkpoint|expected*shards*found|automatic adjustment of zero"
-            "|universal checkpoint|resharding*not supported|elastic*checkpoint"},
-           {"size",
-            "flat*size mismatch|optim*size mismatch|size mismatch*flat|size mismatch*exp_avg"
-            "|local shard*size|rng_state_*|random_states_|loader_state*rank|dataloader*state"},
-           {"resume", "loading the checkpoint|resum|load_state|loading states|restoring"}},
-          evaluate};
+  return {
+      "checkpoint-world-size-mismatch",
+      {{"key",
+        "missing key in checkpoint state_dict|dp_rank_|key*rank_*not found|keyerror*rank"
+        "|missing*rank*in checkpoint"},
+       {"world",
+        "different*world size|world size*changed|world_size*changed|dp world size"
+        "|loaded checkpoint*world|saved with*ranks|saved with*world|saved on*gpus|saved with*gpus"
+        "|saved using*gpus|does not support*different*world|checkpoint*world_size"
+        "|checkpoint*world size|number of ranks*checkpoint|zero*checkpoint*different"
+        "|data parallel size*checkpoint|expected*shards*found|automatic adjustment of zero"
+        "|universal checkpoint|resharding*not supported|elastic*checkpoint"},
+       {"size",
+        "size of tensor a*exp_avg|size of tensor a*flat|flat*numel*|flat*size mismatch|optim*size mismatch|size mismatch*flat|size mismatch*exp_avg"
+        "|local shard*size|rng_state_*|random_states_|loader_state*rank|dataloader*state"},
+       {"count", "world size|world_size|ranks|gpus|processes|data parallel size|dp size"},
+       {"resume", "loading the checkpoint|resum|load_state|loading states|restoring"}},
+      evaluate};
 }
 
 }  // namespace fx::knowledge

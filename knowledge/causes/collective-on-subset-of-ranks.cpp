@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <map>
 
 #include "knowledge/causes/cause.h"
 #include "knowledge/causes/stall.h"
@@ -6,7 +7,29 @@
 namespace fx::knowledge {
 namespace {
 
+// Ranks that a recorder shows in a save or gather while others compute, with their lines.
+std::map<int, int> recorded_savers(const Scene& s) {
+  std::map<int, int> savers;
+  bool others = false;
+  for (const auto& row : s.running) {
+    if (row.state == "completed" || row.frames.empty()) continue;
+    if (matches_any("save|state_dict|full_tensor|checkpoint|summon|consolidat|push_to_hub|evaluat", row.frames)) {
+      savers.emplace(row.rank, row.line);
+    } else {
+      others = true;
+    }
+  }
+  return others ? savers : std::map<int, int>{};
+}
+
 Claim evaluate(const Scene& s, const MarkView& m) {
+  if (const auto savers = recorded_savers(s); !savers.empty()) {
+    Claim out;
+    out.score = 0.92;
+    for (const auto& [rank, line] : savers) out.show(line);
+    for (const int line : s.desync.lines) out.show(line);
+    return out.root(savers.size() == 1 ? std::optional<int>(savers.begin()->first) : std::nullopt);
+  }
   const Stall stall = find_stall(s);
   Claim out;
   if (!stall.any) return out;
@@ -19,7 +42,7 @@ Claim evaluate(const Scene& s, const MarkView& m) {
   }
   if (out.score == 0 && m("file_branch")) {
     const auto ranks = s.book.ranks_of(m("file_branch").lines);
-    if (!differing_counts(s.book, m("file_branch").lines).empty() || ranks.size() >= 2) out.score = 0.78;
+    if (!differing_counts(s.book, m("file_branch").lines).lines.empty() || ranks.size() >= 2) out.score = 0.78;
     for (const int line : m("file_branch").lines) {
       if (out.score > 0 && out.lines.size() < 4) out.show(line);
     }
@@ -28,6 +51,9 @@ Claim evaluate(const Scene& s, const MarkView& m) {
   if (m("engine") && s.book.mentions("update_weights|weight sync|weight transfer|weight update")) out.score = 0.5;
   for (const int line : stall.guards) out.show(line);
   for (std::size_t i = 0; i < stall.saves.size() && i < 3; ++i) out.show(stall.saves[stall.saves.size() - 1 - i]);
+  for (const int line : m("decision").lines) {
+    if (s.book.at(line).rank >= 0 && line < stall.first && out.lines.size() < 6) out.show(line);
+  }
   for (std::size_t i = 0; i < stall.moves.size() && out.lines.size() < 8; ++i) out.show(stall.moves[i]);
   if (stall.savers.size() == 1) return out.root(*stall.savers.begin());
   const bool main_only = std::any_of(stall.guards.begin(), stall.guards.end(), [&](int line) {
@@ -44,6 +70,8 @@ CauseRule collective_on_subset_of_ranks() {
           {{"file_branch",
             "file exists|not found, *training|checkpoint found|no checkpoint|exists: true"
             "|exists: false|os.path.exists|cache hit|cache miss|found cache"},
+           {"decision",
+            "-> stop|-> epoch|-> saving|-> not|-> skip|-> continue|patience|early stop|should_stop|should_save"},
            {"engine", "update_weights|weight sync|weight update|weight transfer|vllm|sglang"}},
           evaluate};
 }

@@ -46,7 +46,8 @@ CauseRule conditional_forward_desync() {
             "|pixel_values=none|no pixel_values|no audio|no video|no tokens|zero tokens|0 tokens"
             "|expert*received 0|skipping*projection|skipping*tower|skip*vision|skipping vision"
             "|not routed|no expert|dummy|branch*not taken|tokens=0|images=0|num_images: 0"
-            "|num_images=0|empty expert"},
+            "|num_images=0|empty expert|only text|not called|never called|no token for|branch not|skips the|without the"
+            "|experts used"},
            {"with", "pixel_values|vision|image|model.visual|expert|modality|audio|router|tower"}},
           evaluate};
 }

@@ -17,7 +17,7 @@ CauseRule dtensor_tensor_mix() {
             "got mixed torch.tensor and dtensor|mixed torch.tensor and dtensor|mixed*dtensor"
             "|dtensor*plain tensor|convert all torch.tensor to dtensor|expected dtensor"
             "|is not a dtensor|dtensor*but got*tensor"},
-           {"bypass", "encode(|.generate(|.module.|get_input_embeddings|instead of model(|resharded"}},
+           {"bypass", "encode(|.generate(|.module.|get_input_embeddings|bypass|directly|resharded"}},
           evaluate};
 }
 

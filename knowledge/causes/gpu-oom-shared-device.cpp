@@ -1,4 +1,6 @@
+#include <algorithm>
 #include "knowledge/causes/cause.h"
+
 #include "knowledge/causes/gpu_oom.h"
 
 namespace fx::knowledge {
@@ -14,6 +16,15 @@ Claim evaluate(const Scene& s, const MarkView& m) {
       out.score = m("holder") ? 0.88 : 0.6;
       out.lines.insert(out.lines.begin(), startup.first());
     }
+  }
+  // A process that has no business there is named, and the allocator's own numbers do not say otherwise.
+  const bool own_numbers = std::any_of(s.ooms.begin(), s.ooms.end(), [](const GpuOom& oom) {
+    return oom.allocated > 0.6 * oom.capacity && oom.capacity > 0;
+  });
+  if (m("squatter") && !s.ooms.empty() && !own_numbers && out.score < 0.92) {
+    out.score = 0.92;
+    out.show(m("squatter"), 2);
+    out.show(s.ooms.front().line);
   }
   if (out.score > 0) out.show(m("holder"), 3);
   return out;
@@ -31,6 +42,9 @@ CauseRule gpu_oom_shared_device() {
            {"holder",
             "nvidia-smi*pid|memory reserved|gpu * pid|process * has *memory in use|mib (|zombie"
             "|leftover|colocat|sleep|hybrid engine|wake_up"},
+           {"squatter",
+            "zombie|leftover|left over|previous run|last run|other user|still holds|stale process|orphan|used*by pid|"
+            "started yesterday|another job"},
            {"trainer", "workerdict|fsdpworker|trainrayactor|actor|trainer|fsdp"}},
           evaluate};
 }

@@ -7,7 +7,9 @@ namespace {
 
 Claim evaluate(const Scene& s, const MarkView& m) {
   Claim out;
-  const bool stalled = s.book.find("core", "stall").count > 0 || s.book.mentions("hang|freez|stuck");
+  const bool stalled =
+      s.book.find("core", "stall").count > 0 ||
+      s.book.mentions("hang|freez|stuck|no output|0 steps|spins|never finish|100 % gpu|gpu 100 %|nothing is printed");
   const bool early = s.timeouts.empty() || !s.stepped_before(s.first_timeout());
   if (m("verify")) out.score = 0.9;
   if (m("cured") && stalled) out.score = early || m("iommu") ? 0.93 : 0.75;
@@ -24,14 +26,15 @@ Claim evaluate(const Scene& s, const MarkView& m) {
 
 CauseRule gpu_p2p_broken() {
   return {"gpu-p2p-broken",
-          {{"cured", "nccl_p2p_disable=1|nccl_p2p_level=|p2p disabled*works|disable*p2p"},
+          {{"cured",
+            "iommu=off|iommu disabled|disabl*acs|nccl_p2p_disable=1|nccl_p2p_level=|p2p disabled*works|disable*p2p"},
            {"route",
             "via p2p|p2p/ipc|p2p/direct|p2p/cuda|cudaipcopenmemhandle|cuda p2p|peer access"
             "|peer-to-peer|peer to peer|simplep2p|p2pbandwidth|p2p*verif|gpudirect p2p"},
            {"iommu",
-            "intel_iommu=on|amd_iommu=on|iommu=on|acsctl|acs enabled|acs _|srcvalid+|iommu|vt-d|dmar:"
+            "vt-d|intel_iommu=on|amd_iommu=on|iommu=on|acsctl|acs enabled|acs _|srcvalid+|iommu|vt-d|dmar:"
             "|amd-vi|io_page_fault"},
-           {"verify", "verification error|p2p*mismatch|p2p*corrupt|p2p*failed"},
+           {"verify", "fault addr|verification error|p2p*mismatch|p2p*corrupt|p2p*failed"},
            {"failed_init", "bandwidth*0.0"}},
           evaluate};
 }

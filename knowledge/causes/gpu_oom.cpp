@@ -43,10 +43,10 @@ double setting(const Scene& scene, std::initializer_list<std::string_view> keys)
     if (const auto value = number_after(scene.setting(std::string(key)), ""); value && *value > 0) return *value;
   }
   for (const auto key : keys) {
-    const std::string with_sign = std::string(key) + "=";
-    const std::string with_colon = std::string(key) + ":";
+    const std::string name(key);
     for (const auto& line : scene.book.lines) {
-      for (const auto& text : {with_sign, with_colon}) {
+      if (line.low.find(name) == std::string::npos) continue;
+      for (const auto& text : {name + "=", name + ":", name + "\":", name + " =", name + " "}) {
         if (const auto value = number_after(line.low, text); value && *value > 0) return *value;
       }
     }
@@ -56,14 +56,16 @@ double setting(const Scene& scene, std::initializer_list<std::string_view> keys)
 
 // True when the request is batch x sequence x vocabulary x 2 or 4 bytes (or that of one sequence).
 bool is_logits_size(const Scene& scene, double request) {
-  const double vocabulary = setting(scene, {"vocab_size", "vocabulary", "vocab"});
-  const double sequence =
-      setting(scene, {"seq_length", "seq_len", "sequence_length", "max_seq_length", "max_seq_len", "max_length",
-                      "sequence length", "seqlen", "cutoff_len", "block_size", "longest_seq_length"});
+  const double vocabulary = setting(scene, {"vocab_size", "vocabulary", "padded_vocab_size", "vocab"});
+  const double sequence = setting(
+      scene, {"seq_length", "seq_len", "sequence_length", "max_seq_length", "max_seq_len", "max_length",
+              "sequence length", "sequence_len", "seqlen", "seq len", "cutoff_len", "block_size", "longest_seq_length",
+              "max_tokens_per_gpu", "max_token_len", "max_model_len", "context length", "n_ctx", "seq"});
   if (vocabulary < 1000 || sequence < 16 || request <= 0) return false;
   const double batch =
       std::max(1.0, setting(scene, {"local_batch_size", "micro_batch_size", "per_device_train_batch_size",
-                                    "micro_batch", "local batch size", "batch_size", "mbs"}));
+                                    "micro_batch", "local batch size", "micro_batch_size_per_gpu",
+                                    "train_micro_batch_size_per_gpu", "num_generations", "batch_size", "mbs"}));
   for (const double bytes : {2.0, 4.0}) {
     for (const double rows : {batch, 1.0}) {
       if (std::abs(rows * sequence * vocabulary * bytes - request) < 0.03 * request) return true;

@@ -19,12 +19,11 @@ const std::vector<Mark>& host_memory_marks() {
        "memory|host ram|cpu memory|ram usage"
        "|shmem|mem:_|memory users|swap|vms |memavailable|%mem|maxrss|reqmem|memory.current|cpu_ram|pin_memory|cpu ram"},
       {"host_load",
-       "loading checkpoint shards|loading model|from_pretrained|loading weights|loading base|building*model|loading "
+       "loading checkpoint shards|loading model|from_pretrained|loading weights|loading base|building _|creating _|loading "
        "pretrained|load model"
-       "|initializing distributed|creating trainer|wrapping|applying fsdp|starting*processes for fsdp|materializ|init "
+       "|initializing|wrapping|applying fsdp|starting*processes|materializ|init "
        "model|loading shard"
-       "|fetching*files|low_cpu_mem_usage|device_map|loading safetensors|model config|building "
-       "policy|quantiz|load_state_dict|convert*checkpoint"},
+       "|fetching*files|low_cpu_mem_usage|device_map|loading safetensors|model config|quantiz|load_state_dict|convert*checkpoint"},
       {"host_run",
        "step:|step |iter |iteration|epoch|compute log prob|generate "
        "sequences|it/s|s/it|timing_s|rollout|samples/s|update_actor"},

@@ -10,7 +10,7 @@ Claim evaluate(const Scene& s, const MarkView& m) {
   for (const int line : m("hub").lines) {
     const auto& low = s.book.at(line).low;
     const bool failed = matches_any(
-        "max retries|failed to resolve|connectionerror|timed out|readtimeout|name resolution|client error|server "
+        "max retries|not a valid model identifier|failed to resolve|connectionerror|timed out|readtimeout|name resolution|client error|server "
         "error|incompleteread|sslerror"
         "|proxyerror|couldn't connect|cannot reach|connection aborted|too many requests|unauthorized|forbidden|not "
         "found|gated|notfound"
@@ -39,20 +39,21 @@ Claim evaluate(const Scene& s, const MarkView& m) {
 }  // namespace
 
 CauseRule hub_download_failure() {
-  return {"hub-download-failure",
-          {{"hub",
-            "huggingface.co|huggingface_hub|hf.co|hf_hub|hf-mirror|modelscope|we couldn't connect to"
-            "|couldn't connect to|localentrynotfound|repository not found|repositorynotfound"
-            "|gatedrepo|gated repo|cannot access gated|hfhubhttperror|offlinemode|wandb.errors"
-            "|wandb: error|api.wandb|s3.amazonaws|storage.googleapis|kaggle|openaipublic|github.com"
-            "|pypi"},
-           {"failure",
-            "max retries exceeded|failed to resolve|connectionerror|read timed out|readtimeout"
-            "|name resolution|401 client error|403 client error|404 client error|429 client error|502"
-            "|503|504|incompleteread|sslerror|ssl:|proxyerror|couldn't connect|cannot reach"
-            "|connection aborted|timed out|too many requests|unauthorized|forbidden|not found|gated"
-            "|offline|connectiontimeout|remotedisconnected|checksum|newconnectionerror|rate limit"}},
-          evaluate};
+  return {
+      "hub-download-failure",
+      {{"hub",
+        "huggingface.co|not a valid model identifier|huggingface_hub|hf.co|hf_hub|hf-mirror|modelscope|we couldn't connect to"
+        "|couldn't connect to|localentrynotfound|repository not found|repositorynotfound"
+        "|gatedrepo|gated repo|cannot access gated|hfhubhttperror|offlinemode|wandb.errors"
+        "|wandb: error|api.wandb|s3.amazonaws|storage.googleapis|kaggle|openaipublic|github.com"
+        "|pypi"},
+       {"failure",
+        "max retries exceeded|failed to resolve|connectionerror|read timed out|readtimeout"
+        "|name resolution|401 client error|403 client error|404 client error|429 client error|502"
+        "|503|504|incompleteread|sslerror|ssl:|proxyerror|couldn't connect|cannot reach"
+        "|connection aborted|timed out|too many requests|unauthorized|forbidden|not found|gated"
+        "|offline|connectiontimeout|remotedisconnected|checksum|newconnectionerror|rate limit"}},
+      evaluate};
 }
 
 }  // namespace fx::knowledge

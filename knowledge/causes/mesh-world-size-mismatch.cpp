@@ -6,6 +6,18 @@
 namespace fx::knowledge {
 namespace {
 
+// An error that compares a number of ranks with parallel degrees.
+bool compares_degrees(std::string_view low) {
+  return matches_any(
+             "world size|world_size|num_processes|number of processes|number of gpus|num_gpus|n_gpus|devices|ranks",
+             low) &&
+         matches_any(
+             "parallel|mesh|degree|dp|tp_|tp=|pp_|cp_|ep_|shard|replica|fsdp_size|group size|total_size|model_size",
+             low) &&
+         matches_any("divisible|divide|multiple of|match|equal|!=|bigger|larger|exceed|product|smaller|greater|must be",
+                     low);
+}
+
 Claim evaluate(const Scene& s, const MarkView& m) {
   // Watchdogs and checkpoint loads name the world size too; only start-up errors count here.
   const auto& mismatch = m("mismatch");
@@ -26,6 +38,11 @@ Claim evaluate(const Scene& s, const MarkView& m) {
     for (const auto& exception : s.exceptions) {
       const bool fits =
           matches_any("indexerror|keyerror|assertionerror|valueerror|runtimeerror", to_lower(exception.type));
+      if (fits && compares_degrees(exception.message) &&
+          !matches_any("checkpoint|optimizer state|saved|batch", exception.message)) {
+        out.score = 0.92;
+        out.show(exception.line);
+      }
       for (const int frame : exception.frames) {
         if (!fits ||
             !matches_any("device_mesh.py|parallel_dims|init_device_mesh|_dim_group_infos|mesh_dim=|parallel_state.py",
@@ -45,7 +62,7 @@ Claim evaluate(const Scene& s, const MarkView& m) {
 CauseRule mesh_world_size_mismatch() {
   return {"mesh-world-size-mismatch",
           {{"mismatch",
-            "invalid parallel dims|!= world_size|world size*not divisible by"
+            "invalid parallel dims|expects a*devicemesh|devicemesh*but got|!= world_size|world size*not divisible by"
             "|world_size*not divisible by|not divisible by*world size|not divisible by*world_size"
             "|not divisible by*parallel|mesh*should not exceed|world size * must be"
             "|product of*parallel|must equal*world size|must equal world_size"

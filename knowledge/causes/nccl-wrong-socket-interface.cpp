@@ -1,9 +1,22 @@
 #include <algorithm>
 
 #include "knowledge/causes/cause.h"
+#include "knowledge/log/field_reader.h"
 
 namespace fx::knowledge {
 namespace {
+
+// Interfaces that the settings of the log name: two different ones mean that the first was tried in vain.
+std::set<std::string> named_interfaces(const Scene& s, const MarkView& m) {
+  std::set<std::string> out;
+  for (const int line : m("setting").lines) {
+    for (const std::string_view key : {"ifname=", "ifname set by environment to ", "ifname: ", "ifname to "}) {
+      const auto name = word_after(s.book.at(line).low, key);
+      if (name.size() >= 2 && name.size() < 20) out.insert(name);
+    }
+  }
+  return out;
+}
 
 Claim evaluate(const Scene& s, const MarkView& m) {
   Claim out;
@@ -17,6 +30,10 @@ Claim evaluate(const Scene& s, const MarkView& m) {
     out = claim(several_nodes ? 0.92 : 0.7, m("wrong"), 3);
     out.show(m("failure"), 2);
   } else if (m("setting") && m("failure")) {
+    if (named_interfaces(s, m).size() >= 2) {
+      out = claim(0.92, m("setting"), 4);
+      return out.show(m("failure"), 2);
+    }
     // A named interface, and a connect error on the host's own network: another interface would have joined the peer.
     const bool named = s.book.mentions("nccl_socket_ifname=|gloo_socket_ifname=|nccl_socket_ifname set");
     out.score = named && s.book.mentions("connect to*failed|no route to host|connectfullmesh") ? 0.62 : 0;
@@ -36,10 +53,9 @@ CauseRule nccl_wrong_socket_interface() {
             "|no usable interface|device*does not exist|unable to resolve hostname to a|bad interface"},
            {"wrong",
             "using*docker0|using*virbr|using*[0]lo:|using lo|using*br-|docker0:|virbr0:|lo:127."
-            "|172.17.|172.18.|127.0.1.1|169.254.|using*cni0|using*flannel|using*veth|using*tailscale"
-            "|using*podman"},
+            "|127.0.1.1|169.254.|using*cni0|using*flannel|using*veth|using*tailscale|using*podman"},
            {"setting",
-            "nccl_socket_ifname|gloo_socket_ifname|tp_socket_ifname|/sys/class/net|ip -br|ip link"
+            "socket_ifname|nccl_socket_ifname|gloo_socket_ifname|tp_socket_ifname|/sys/class/net|ip -br|ip link"
             "|ifconfig|ip addr"},
            {"failure",
             "connect to*failed|connection refused|timed out|timeout|no route to host|distbackenderror"

@@ -21,7 +21,8 @@ Claim evaluate(const Scene& s, const MarkView& m) {
   const bool routed = matches_any("no route to host|unreachable|errno: 113", low);
   const bool transport = matches_any("nccl|gloo|net :|socket.h|socket.cc", low);
   out.score = m("wall") ? 0.93 : routed ? 0.9 : m("alive") ? 0.88 : transport ? 0.72 : 0.5;
-  if (m("iface")) out.score = std::min(out.score, 0.6);
+  if (m("iface") && !m("bridge")) out.score = std::min(out.score, 0.6);
+  if (m("bridge")) out.score = std::max(out.score, 0.88);
   // A peer that had failed before refuses connections, too.
   const bool earlier_failure =
       std::any_of(s.exceptions.begin(), s.exceptions.end(), [&](const ExceptionEvent& exception) {
@@ -41,20 +42,22 @@ Claim evaluate(const Scene& s, const MarkView& m) {
 }  // namespace
 
 CauseRule network_path_blocked() {
-  return {"network-path-blocked",
-          {{"refused",
-            "no route to host|network is unreachable|host is unreachable|socketstartconnect*failed"
-            "|net : connect to*failed|connect to*failed*connection|ncclsocketconnect*failed"
-            "|socket*connect*refused|connect*timed out|connection refused|errno: 113|errno: 111"
-            "|call to connect returned|connection timed out|connect timeout|ncclsocket*timeout"},
-           {"wall",
-            "firewall|iptables|security group|ufw|nft_|networkpolicy|network policy|reject with"
-            "|filtered|selinux|-j drop|-j reject|blocked|calico|port*open"},
-           {"alive", "rtt min|bytes from|ping -c|0% packet loss|nc -vz|succeeded!|open|nmap"},
-           {"iface", "no socket interface|docker0|virbr|using*lo:|br-"},
-           {"listening", "failed to listen|eaddrinuse"},
-           {"closed", "connection closed by peer|connection reset by peer"}},
-          evaluate};
+  return {
+      "network-path-blocked",
+      {{"refused",
+        "no route to host|network is unreachable|host is unreachable|socketstartconnect*failed"
+        "|net : connect to*failed|connect to*failed*connection|ncclsocketconnect*failed"
+        "|socket*connect*refused|connect*timed out|connection refused|errno: 113|errno: 111"
+        "|call to connect returned|connection timed out|connect timeout|ncclsocket*timeout"},
+       {"wall",
+        "firewall|ingress|egress|inbound|outbound rule|network acl|curl*timed out|iptables|security group|ufw|nft_|networkpolicy|network policy|reject with"
+        "|filtered|selinux|--list-ports|ports*published|port*published|-j drop|-j reject|blocked|calico|port*open"},
+       {"alive", "rtt min|bytes from|ping -c|0% packet loss|nc -vz|succeeded!|open|nmap"},
+       {"bridge", "network bridge|--network=bridge|networkmode*bridge|network host*|--net=bridge|--network host"},
+       {"iface", "no socket interface|docker0|virbr|using*lo:|br-"},
+       {"listening", "failed to listen|eaddrinuse"},
+       {"closed", "connection closed by peer|connection reset by peer"}},
+      evaluate};
 }
 
 }  // namespace fx::knowledge

@@ -39,6 +39,14 @@ Claim evaluate(const Scene& s, const MarkView& m) {
   if (out.score == 0) return out;
   if (exploded >= 0) out.score = std::max(out.score, 0.92), out.show(exploded);
   if (m("masked") && exploded < 0 && skips == 0) out.score = 0.5;
+  // NaN in one batch and a finite loss in the next: weights that are NaN do not recover.
+  const bool recovered = std::any_of(s.steps.begin(), s.steps.end(), [&](const StepEvent& step) {
+    return !bad.empty() && step.line > bad.back() && step.loss_finite && step.loss > 0;
+  });
+  if (recovered && exploded < 0 && skips == 0) out.score = std::min(out.score, 0.6);
+  for (const auto& exception : s.exceptions) {
+    if (matches_any("nan|inf", exception.message) && out.lines.size() < 2) out.show(exception.line);
+  }
   for (std::size_t i = 0; i < bad.size() && i < 2; ++i) out.show(bad[i]);
   for (const int line : words) {
     if (out.lines.size() < 6) out.show(line);

@@ -15,8 +15,10 @@ Claim evaluate(const Scene& s, const MarkView& m) {
           return matches_any("same device|two devices|different devices", exception.message) &&
                  s.phase_at(exception.line) == Phase::kOptimizer;
         });
-    if (!in_optimizer) return out;
-    out = claim(0.92, m("two"), 2);
+    const bool states_moved =
+        s.book.mentions("exp_avg*cpu|exp_avg*cuda|optimizer state*cpu|optimizer*on cpu|optimizer*offload");
+    if (!in_optimizer && !states_moved) return out;
+    out = claim(in_optimizer ? 0.92 : 0.84, m("two"), 2);
   } else {
     return out;
   }

@@ -15,6 +15,10 @@ Claim evaluate(const Scene& s, const MarkView& m) {
       signs.push_back(line);
     }
   }
+  // A refusal beside a kernel limit that is named: RAM itself is not short.
+  if (m("maps") && m("refused")) {
+    for (const auto* name : {"refused", "maps"}) signs.insert(signs.end(), m(name).lines.begin(), m(name).lines.end());
+  }
   Claim out;
   if (signs.empty()) return out;
   out.score = 0.94;
@@ -49,6 +53,8 @@ CauseRule os_resource_limit() {
             "|cannot fork|unable to create*thread|libgomp: thread creation failed|pids limit"
             "|errno 11*resource temporarily|blockingioerror*resource temporarily"
             "|no space left*inotify|inotify watch limit"},
+           {"maps", "max_map_count|overcommit_memory|commitlimit|threads-max|pid_max|tasksmax"},
+           {"refused", "cannot allocate memory|errno 12|resource temporarily unavailable|errno 11"},
            {"limit", "ulimit|rlimit|nofile|pids.max|limits.conf|max user processes"},
            {"free", "mem:|free -"}},
           evaluate};

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cmath>
+#include <map>
 
 #include "knowledge/causes/cause.h"
 #include "knowledge/causes/state_dict_errors.h"
@@ -7,8 +8,45 @@
 namespace fx::knowledge {
 namespace {
 
+// Ranks whose first loss is that of random weights while another rank's is that of a trained model.
+std::vector<int> split_first_losses(const Scene& s) {
+  std::map<int, const StepEvent*> first;
+  for (const auto& step : s.steps) {
+    if (step.rank >= 0 && step.loss_finite) first.emplace(step.rank, &step);
+  }
+  std::vector<int> random;
+  bool trained = false;
+  for (const auto& [rank, step] : first) {
+    if (step->loss > 9.5 && step->loss < 12.8) random.push_back(step->line);
+    trained = trained || (step->loss > 0 && step->loss < 4);
+  }
+  return trained ? random : std::vector<int>{};
+}
+
+// The first loss of a model that is said to be pretrained, as high as that of random weights: ln(vocabulary), 10
+// to 12.5.
+int random_first_loss(const Scene& s, const MarkView& m) {
+  if (!m("pretrained") || m("scratch") || s.steps.size() < 2) return -1;
+  const auto& first = s.steps.front();
+  const bool start = first.step <= 2 && first.loss_finite && first.loss > 10 && first.loss < 12.8;
+  return start ? first.line : -1;
+}
+
 Claim evaluate(const Scene& s, const MarkView& m) {
-  if (!m("sign")) return {};
+  const int random_start = random_first_loss(s, m);
+  if (!m("sign")) {
+    const bool stopped = !s.exceptions.empty() || !s.ooms.empty() || s.book.find("core", "stall").count > 0;
+    if (const auto split = split_first_losses(s); !split.empty() && !stopped) {
+      Claim out;
+      out.score = 0.82;
+      for (std::size_t i = 0; i < split.size() && i < 3; ++i) out.show(split[i]);
+      return out;
+    }
+    if (random_start < 0 || stopped) return {};
+    Claim out = claim(0.72, m("pretrained"), 2);
+    out.lines.insert(out.lines.begin(), random_start);
+    return out.show(m("gibberish"), 1);
+  }
   const bool failed = !s.exceptions.empty() || !s.ooms.empty() || s.book.find("core", "stall").count > 0;
   const auto first =
       std::find_if(s.steps.begin(), s.steps.end(), [](const StepEvent& step) { return step.loss_finite; });
@@ -38,9 +76,15 @@ CauseRule pretrained_weights_not_loaded() {
             "|initial_load_path*empty|starting from scratch|missing keys: "
             "|load_state_dict(strict=false)|strict=false|weights not loaded|skipping load"
             "|checkpoint path*none|no weights loaded|all keys missing|from_config"
+            "|could not find*checkpoint|start from random|starting from random|checkpoint_files: []|std 0.02"
             "|could not find*checkpoint*scratch|not loading pretrained|pretrained*false"
             "|load_weights: false|0 tensors loaded|loaded 0|initializing with random"
             "|checkpoint*is empty|empty state dict"},
+           {"pretrained",
+            "finetun|fine-tun|fine tun|instruct|sft|lora|alpaca|pretrained|from_pretrained|continue*pretrain|dpo|grpo|"
+            "chat|checkpoint"},
+           {"scratch",
+            "pretraining from scratch|debug model|debugmodel|random weights on purpose|debug_model|from_scratch"},
            {"gibberish", "gibberish|perplexity*e+|random output|eval*acc*chance"},
            {"loaded", "loaded pretrained|weights loaded|all keys matched|loading checkpoint shards: 100%"}},
           evaluate};

@@ -14,7 +14,7 @@ Claim evaluate(const Scene& s, const MarkView& m) {
   if (killed.empty() || m("cancelled")) return {};
   // Our supervisor watches memory itself: its word that a rank was killed stands.
   Claim out;
-  out.score = m("supervisor") ? 0.92 : host.loading && !host.running ? 0.35 : 0.55;
+  out.score = m("supervisor") ? 0.92 : host.loading && !host.running ? 0.35 : 0.45;
   if (!host.figures.empty() && !m("supervisor")) out.score -= 0.2;
   const auto& first = *killed.front();
   for (const auto* exit : killed) out.show(exit->line);

@@ -43,21 +43,22 @@ Claim evaluate(const Scene& s, const MarkView& m) {
 }  // namespace
 
 CauseRule rdma_fabric_error() {
-  return {"rdma-fabric-error",
-          {{"completion",
-            "got completion*with status|got completion from peer|work completion*error|wc status"
-            "|completion with error|transport retry counter exceeded|retry exceeded|ibv_wc_"
-            "|ibv_poll_cq"},
-           {"event",
-            "got async event|port error|local_event|port down|link down|link_downed|lid change"
-            "|port state|symbol errors|port flap|qp fatal|link flap|gid table change|lost carrier"
-            "|link became down|carrier lost"},
-           {"setup",
-            "ibv_modify_qp|ibv_create_qp|ibv_open_device|ibv_query_gid|ibv_alloc_pd|ibv_get_device"
-            "|wrong gid|gid index|nccl_ib_gid_index|invalid gid|no such device*mlx|mlx*no active port"
-            "|failed to modify qp|no ib device|unable to open*mlx|ibstat"},
-           {"limit", "ibv_reg_mr|cannot allocate memory|memlock"}},
-          evaluate};
+  return {
+      "rdma-fabric-error",
+      {{"completion",
+        "got completion*with status|net/ofi*completed with error|net/ofi*couldn't|fi_cq_readerr|prov_errno|efa*handshake|got completion from peer|work completion*error|wc status"
+        "|completion with error|transport retry counter exceeded|retry exceeded|ibv_wc_"
+        "|ibv_poll_cq"},
+       {"event",
+        "got async event|port error|local_event|port down|link down|link_downed|lid change"
+        "|port state|symbol errors|port flap|qp fatal|link flap|gid table change|lost carrier"
+        "|link became down|carrier lost"},
+       {"setup",
+        "ibv_modify_qp|ibv_create_qp|ibv_open_device|ibv_query_gid|ibv_alloc_pd|ibv_get_device"
+        "|wrong gid|gid index|nccl_ib_gid_index|invalid gid|no such device*mlx|mlx*no active port"
+        "|failed to modify qp|no ib device|unable to open*mlx|ibstat"},
+       {"limit", "ibv_reg_mr|cannot allocate memory|memlock"}},
+      evaluate};
 }
 
 }  // namespace fx::knowledge

@@ -22,8 +22,9 @@ Claim evaluate(const Scene& s, const MarkView& m) {
   if (m("dead")) out.score = own.empty() ? 0.72 : 0.88;
   if (out.score == 0 && !own.empty()) out.score = 0.72;
   if (out.score == 0) return out;
-  if (s.book.mentions("failed to update parameter|incoming shape|weights*partially updated|killed due to memory "
-                      "pressure|node running low on memory"))
+  if (s.book.mentions(
+          "failed to update parameter|attempted to load weight|no module or parameter named|incoming shape|weights*partially updated|killed due to memory "
+          "pressure|node running low on memory"))
     out.score = 0.45;
   if (s.book.mentions("safetensorerror|headertoolarge|metadataincomplete|huggingface.co"))
     out.score = std::min(out.score, 0.55);

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <map>
+#include <string>
+#include <utility>
 
 namespace fx::knowledge {
 namespace {
@@ -18,7 +20,7 @@ void find_guards(const Scene& scene, Stall& out) {
     const int next = book.below(line);
     const char* kAction =
         "save|state_dict|gather|barrier|push_to_hub|reduce|broadcast|eval|summon|full_tensor|checkpoint|sync|generate|"
-        "log_metrics";
+        "log_metrics|clip_grad|grad norm|forward|metric";
     if (matches_any(kAction, low)) {
       out.guards.push_back(line);
     } else if (next >= 0 && matches_any(kAction, book.at(next).low) && book.at(next).rank == book.at(line).rank) {
@@ -85,7 +87,7 @@ const std::vector<Mark>& stall_marks() {
        "|watchdog*timeout|operation timed out|never returns|deadlock"},
       {"save",
        "saving|saved|save_|state dict|state_dict|checkpoint|push_to_hub|pushing to "
-       "hub|gathering*state|gather*param|consolidat|dist_cp.save|dcp.save|export"},
+       "hub|merging|written|writing|uploading|consolidating|gathering*state|gather*param|consolidat|dist_cp.save|dcp.save|export"},
       {"move",
        "not saving|skip*sav|no improvement|forward|training complete|leaving|start epoch|starting "
        "epoch|continue|next step|exiting|finished training"
@@ -94,7 +96,7 @@ const std::vector<Mark>& stall_marks() {
        "if*is_main_process|if*is_world_process_zero|if*is_global_zero|if*rank ==|if*rank==|if*rank() "
        "==|if*rank()==|rank_zero_only"
        "|if*is_rank_0|if not*rank|if*should_save|if*is_local_main|if*rank0|if*is_master|if*get_rank()|only*rank 0*calls"
-       "|called only on rank|if*is_last|main_process_only|if*is_main|on_main_process|if*rank in|if*rank <"},
+       "|called only on rank|rank 0 calls|only on rank|rank 0 only|on rank 0 only|main process only|only*main process|if*is_last|main_process_only|if*is_main|on_main_process|if*rank in|if*rank <"},
   };
   return marks;
 }
@@ -102,6 +104,9 @@ const std::vector<Mark>& stall_marks() {
 Stall find_stall(const Scene& scene) {
   Stall out;
   out.signs = scene.book.find("core", "stall").lines;
+  for (const auto& row : scene.running) {
+    if (row.state == "started" || row.state == "scheduled") out.signs.push_back(row.line);
+  }
   out.any = !out.signs.empty();
   if (!out.any) return out;
   out.first = out.signs.front();
@@ -115,22 +120,60 @@ Stall find_stall(const Scene& scene) {
   return out;
 }
 
-std::vector<int> differing_counts(const LogBook& book, const std::vector<int>& lines) {
-  std::map<std::string, std::map<std::string, std::vector<int>>> by_shape;
+namespace {
+
+struct Counted {
+  std::string shape;    // the text with its numbers taken out
+  std::string numbers;  // the whole numbers, without the rank's own
+};
+
+Counted read_counted(std::string_view text) {
+  Counted out;
+  const auto digit = [&](std::size_t i) { return i < text.size() && text[i] >= '0' && text[i] <= '9'; };
+  for (std::size_t i = 0; i < text.size();) {
+    if (!digit(i)) {
+      out.shape += text[i++];
+      continue;
+    }
+    std::size_t end = i;
+    bool whole = true;
+    for (; digit(end) || (end < text.size() && text[end] == '.' && digit(end + 1)); ++end) whole = whole && digit(end);
+    std::string_view before = text.substr(0, i);
+    while (!before.empty() && std::string_view(" :=_").find(before.back()) != std::string_view::npos)
+      before.remove_suffix(1);
+    const bool rank = before.size() >= 4 && before.substr(before.size() - 4) == "rank";
+    if (whole && !rank) (out.numbers += text.substr(i, end - i)) += ' ';
+    out.shape += '#';
+    i = end;
+  }
+  return out;
+}
+
+}  // namespace
+
+CountSplit differing_counts(const LogBook& book, const std::vector<int>& lines) {
+  std::map<std::string, std::map<int, std::pair<std::string, int>>> last;  // shape -> rank -> numbers, line
   for (const int line : lines) {
     if (book.at(line).rank < 0) continue;
-    std::string shape, numbers;
-    for (const char c : book.at(line).low_body()) (c >= '0' && c <= '9' ? numbers : shape) += c;
-    if (!numbers.empty()) by_shape[shape][numbers].push_back(line);
+    const Counted counted = read_counted(book.at(line).low_body());
+    if (!counted.numbers.empty()) last[counted.shape][book.at(line).rank] = {counted.numbers, line};
   }
-  for (const auto& [shape, variants] : by_shape) {
-    if (variants.size() < 2) continue;
-    std::vector<int> out;
-    for (const auto& [numbers, rows] : variants) out.insert(out.end(), rows.begin(), rows.end());
-    std::sort(out.begin(), out.end());
-    if (book.ranks_of(out).size() >= 2) return out;
+  CountSplit out;
+  for (const auto& [shape, ranks] : last) {
+    std::map<std::string, std::vector<int>> groups;
+    for (const auto& [rank, row] : ranks) groups[row.first].push_back(rank);
+    if (groups.size() < 2) continue;
+    std::vector<std::vector<int>> sides;
+    for (const auto& [numbers, members] : groups) sides.push_back(members);
+    std::stable_sort(sides.begin(), sides.end(), [](const auto& a, const auto& b) { return a.size() < b.size(); });
+    for (const auto& side : sides) {
+      for (const int rank : side) out.lines.push_back(ranks.at(rank).second);
+    }
+    if (sides[sides.size() - 2].size() == sides.back().size()) return out;
+    for (std::size_t i = 0; i + 1 < sides.size(); ++i) out.odd.insert(sides[i].begin(), sides[i].end());
+    return out;
   }
-  return {};
+  return out;
 }
 
 }  // namespace fx::knowledge

@@ -23,7 +23,11 @@ struct Stall {
 
 const std::vector<Mark>& stall_marks();
 Stall find_stall(const Scene& scene);
-// Lines of different ranks that say the same with different numbers ("dataloader has 120 batches" / "... 119 batches").
-std::vector<int> differing_counts(const LogBook& book, const std::vector<int>& lines);
+// Ranks that say the same with different whole numbers ("dataloader has 120 batches" / "... 119 batches").
+struct CountSplit {
+  std::vector<int> lines;  // each rank's last word, those of the fewer ranks first; empty: no split
+  std::set<int> odd;       // the ranks outside the largest group; empty when the two largest are of equal size
+};
+CountSplit differing_counts(const LogBook& book, const std::vector<int>& lines);
 
 }  // namespace fx::knowledge

@@ -8,14 +8,31 @@ Claim evaluate(const Scene& s, const MarkView& m) {
   const NameMismatch names = read_name_mismatch(s.book);
   Claim out;
   if (!m("load")) return out;
+  // Parameters that only exist under a wrapper's name, in a list of keys that found no place.
+  std::vector<int> wrapped;
+  for (const int line : m("listed").lines) {
+    const auto& low = s.book.at(line).low;
+    if (matches_any(
+            "unexpected key*\"*orig_mod.|unexpected key*\"*fsdp_wrapped|unexpected key*\"module.|unexpected "
+            "key*\"*checkpoint_wrapped|unexpected key*\"*forward_module.|were not used*_orig_mod.|were not "
+            "used*_fsdp_wrapped|were not used*'module.|were not used*checkpoint_wrapped|missing*key*orig_mod.|missing "
+            "key*_checkpoint_wrapped|missing key*_fsdp_wrapped|missing key*\"module.",
+            low))
+      wrapped.push_back(line);
+  }
   if (names.same_without_wrappers) {
     out.score = 0.95;
   } else if (m("prefix") && !names.lines.empty() &&
              s.book.mentions("key*_orig_mod|key*_fsdp_wrapped_module|key*_checkpoint_wrapped|unexpected*\"module.|"
                              "keyerror: 'module.|missing*\"module.|missing key*module.|key*'_orig_mod")) {
     out.score = 0.86;
+  } else if (!wrapped.empty()) {
+    out.score = 0.93;
   } else {
     return out;
+  }
+  for (const int line : wrapped) {
+    if (out.lines.size() < 4) out.show(line);
   }
   for (const int line : names.lines) {
     if (out.lines.size() < 5) out.show(line);
@@ -29,12 +46,15 @@ Claim evaluate(const Scene& s, const MarkView& m) {
 }  // namespace
 
 CauseRule state_dict_prefix_mismatch() {
-  return {"state-dict-prefix-mismatch",
-          {{"load", "error(s) in loading state_dict|load_state_dict|missing key|unexpected key|keyerror"},
-           {"prefix",
-            "_orig_mod.|_fsdp_wrapped_module.|_checkpoint_wrapped_module.|module.|strip*prefix"
-            "|_forward_module."}},
-          evaluate};
+  return {
+      "state-dict-prefix-mismatch",
+      {{"listed", "unexpected key|missing key|were not used|not used when initializing"},
+       {"load",
+        "were not used when initializing|error(s) in loading state_dict|load_state_dict|missing key|unexpected key|keyerror"},
+       {"prefix",
+        "_orig_mod.|_fsdp_wrapped_module.|_checkpoint_wrapped_module.|module.|strip*prefix"
+        "|_forward_module."}},
+      evaluate};
 }
 
 }  // namespace fx::knowledge

@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "knowledge/causes/cause.h"
+#include "knowledge/causes/step_time.h"
 #include "knowledge/log/field_reader.h"
 
 namespace fx::knowledge {
@@ -10,7 +11,7 @@ Claim evaluate(const Scene& s, const MarkView& m) {
   const bool failed =
       !s.exceptions.empty() || !s.ooms.empty() || s.book.find("core", "stall").count > 0 || !s.exits.empty();
   if (failed || !m("data")) return {};
-  std::vector<int> proof;
+  std::vector<int> proof = share_of(s, TimeKind::kData).lines;
   for (const int line : m("data").lines) {
     const auto& low = s.book.at(line).low;
     double wait = -1;
@@ -51,7 +52,7 @@ Claim evaluate(const Scene& s, const MarkView& m) {
 CauseRule throughput_dataloader_bound() {
   return {"throughput-dataloader-bound",
           {{"data",
-            "data_wait|data_time|data time|data wait|dataloader|data load|data_load|loader wait"
+            "data |__next__|data_wait|data_time|data time|data wait|dataloader|data load|data_load|loader wait"
             "|batch fetch|fetch_time|input wait|dataloading|data: |get_batch|next("},
            {"sign", "num_workers|decode|iostat|nfs|prefetch|gpu util|util|i/o|read mb/s|cpu util|mb/s|iowait"}},
           evaluate};

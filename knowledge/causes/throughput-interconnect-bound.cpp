@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "knowledge/causes/cause.h"
+#include "knowledge/causes/step_time.h"
 
 namespace fx::knowledge {
 namespace {
@@ -8,11 +9,12 @@ namespace {
 Claim evaluate(const Scene& s, const MarkView& m) {
   const bool failed =
       !s.exceptions.empty() || !s.ooms.empty() || s.book.find("core", "stall").count > 0 || !s.exits.empty();
-  if (failed || !m("link") || !m("speed")) return {};
+  if (failed || (!m("link") && !m("comm")) || (!m("speed") && !m("comm"))) return {};
   if (s.book.mentions("data_wait|data_time|data wait") && !s.book.mentions("comm*ms|exposed|all_gather*s|all-gather*s"))
     return {};
   if (s.book.mentions("training completed|training complete")) return {};
-  std::vector<int> proof;
+  std::vector<int> proof = share_of(s, TimeKind::kCommunication).lines;
+  const bool shared_out = !proof.empty();
   for (const int line : m("comm").lines) {
     if (matches_any("ms|%|s (|gb/s|sec|exposed", s.book.at(line).low)) proof.push_back(line);
   }
@@ -21,7 +23,7 @@ Claim evaluate(const Scene& s, const MarkView& m) {
       "gbit|10gbe|25gbe|tcp|pcie|gbit|nccl_ib_disable=1|gbps|via net");
   const bool scaling = m("speed").count >= 2;
   const bool few_words = s.book.mentions("slow|%*nccl|nccl*%|exposed|comm");
-  if (!slow_link || (!scaling && proof.empty() && !few_words)) return {};
+  if ((!slow_link && !shared_out) || (!scaling && proof.empty() && !few_words)) return {};
   Claim out;
   out.score = !proof.empty() ? 0.88 : s.book.mentions("rxpci|topo|net/socket|no nvlink|busbw") ? 0.84 : 0.6;
   if (s.book.mentions("cpu_offload: true|offload_optimizer|cpuadam|cpu_offload=true|optimizer_step*cpu"))
@@ -46,7 +48,7 @@ CauseRule throughput_interconnect_bound() {
            {"comm",
             "all_gather|all-gather|allgather|reduce_scatter|reduce-scatter|comm_ms|comm time"
             "|communication|nccl kernel|ncclkernel|nccl:|exposed|comms|allreduce|all-reduce|comm"},
-           {"speed", "tokens/s|tokens/sec|s/it|it/s|samples/s|step_time|step time|mfu|tps|tflops|throughput"},
+           {"speed", "samples/s|tokens/s|tokens/sec|s/it|it/s|samples/s|step_time|step time|mfu|tps|tflops|throughput"},
            {"more", "nodes|--devices|gpus|world_size|ranks|fsdp_devices"}},
           evaluate};
 }

@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "knowledge/causes/cause.h"
+#include "knowledge/causes/step_time.h"
 #include "knowledge/log/field_reader.h"
 
 namespace fx::knowledge {
@@ -9,11 +10,15 @@ namespace {
 Claim evaluate(const Scene& s, const MarkView& m) {
   const bool failed =
       !s.exceptions.empty() || !s.ooms.empty() || s.book.find("core", "stall").count > 0 || !s.exits.empty();
-  if (failed || !m("offload") || !m("time")) return {};
+  if (failed || !m("offload")) return {};
   std::vector<int> proof;
   for (const int line : m("time").lines) {
     if (matches_any("optim*s|h2d|d2h|memcpy|copy|pcie|gpu util|cpu util|host|util", s.book.at(line).low))
       proof.push_back(line);
+  }
+  // The optimizer of offloaded parameters runs on the CPU.
+  for (const auto kind : {TimeKind::kOffload, TimeKind::kOptimizer}) {
+    for (const int line : share_of(s, kind).lines) proof.push_back(line);
   }
   const bool off_on_compare =
       s.book.mentions("offload*off|offload=false|without offload|offload: false|no offload|offload disabled");
@@ -30,15 +35,16 @@ Claim evaluate(const Scene& s, const MarkView& m) {
 }  // namespace
 
 CauseRule throughput_offload_bound() {
-  return {"throughput-offload-bound",
-          {{"offload",
-            "cpu_offload|offload_params|offload_optimizer|cpuoffload|cpuadam|cpu adam|cpu_adam"
-            "|zero-offload|optimizer*on cpu|offload_policy|offload*: true|offload=true|param*offload"
-            "|cpu optimizer|offload_param"},
-           {"time",
-            "h2d|d2h|optimizer_step|optimizer step|copy|memcpy|host to device|pcie|step_time|s/it"
-            "|sec/it|s/step|gpu util|cpu util|step time|tokens/s|tokens/sec|samples/s|optim*s|util"}},
-          evaluate};
+  return {
+      "throughput-offload-bound",
+      {{"offload",
+        "cpu_offload|offload_params|offload optimizer|optimizer offload|cpu offload|fsdp_offload|offloading|offload_optimizer|cpuoffload|cpuadam|cpu adam|cpu_adam"
+        "|zero-offload|optimizer*on cpu|offload_policy|offload*: true|offload=true|param*offload"
+        "|cpu optimizer|offload_param"},
+       {"time",
+        "h2d|d2h|optimizer_step|optimizer step|copy|memcpy|host to device|pcie|step_time|s/it"
+        "|sec/it|s/step|gpu util|cpu util|step time|tokens/s|tokens/sec|samples/s|optim*s|util"}},
+      evaluate};
 }
 
 }  // namespace fx::knowledge

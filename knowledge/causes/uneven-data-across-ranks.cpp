@@ -4,6 +4,7 @@
 
 #include "knowledge/causes/cause.h"
 #include "knowledge/causes/stall.h"
+#include "knowledge/log/field_reader.h"
 
 namespace fx::knowledge {
 namespace {
@@ -17,6 +18,31 @@ bool reached_apart(const Scene& s) {
   std::set<long long> reached;
   for (const auto& [rank, step] : last) reached.insert(step);
   return reached.size() > 1;
+}
+
+// The one rank whose own lines stop at an earlier step than all the others'; -1 if there is none.
+int rank_left_behind(const Scene& s, int stalled) {
+  std::map<int, long long> last;
+  for (const int line : s.book.find("core", "step").lines) {
+    const auto& row = s.book.at(line);
+    if (row.rank < 0 || line > stalled || matches_any("watchdog|processgroup|error|file \"", row.low)) continue;
+    for (const std::string_view key : {"step ", "step: ", "step:", "step=", "iter ", "batch "}) {
+      if (const auto step = integer_after(row.low_body(), key)) {
+        last[row.rank] = std::max(last[row.rank], *step);
+        break;
+      }
+    }
+  }
+  if (last.size() < 3) return -1;
+  int odd = -1;
+  long long most = 0;
+  for (const auto& [rank, step] : last) most = std::max(most, step);
+  for (const auto& [rank, step] : last) {
+    if (step == most) continue;
+    if (odd >= 0) return -1;
+    odd = rank;
+  }
+  return odd;
 }
 
 Claim evaluate(const Scene& s, const MarkView& m) {
@@ -33,7 +59,8 @@ Claim evaluate(const Scene& s, const MarkView& m) {
   const auto speaking = s.book.ranks_of(data);
   const bool odd_rank = !s.desync.behind.empty() || s.desync.absent.size() == 1;
   const bool apart = reached_apart(s);
-  if (!counts.empty()) {
+  const int left = stall.saves.empty() ? rank_left_behind(s, stall.first) : -1;
+  if (!counts.lines.empty()) {
     out.score = 0.9;
   } else if (!data.empty() && odd_rank && !speaking.empty()) {
     out.score = 0.88;
@@ -41,28 +68,40 @@ Claim evaluate(const Scene& s, const MarkView& m) {
     out.score = 0.8;
   } else if (!data.empty() && s.book.mentions("stopiteration|drop_last|uneven|exhausted")) {
     out.score = 0.7;
-  } else if (!s.desync.behind.empty() && data.empty()) {
-    out.score = 0.46;
+  } else if (left >= 0 && s.desync.timed_out.count(left) == 0) {
+    out.score = 0.8;
+  } else if (!s.desync.behind.empty()) {
+    out.score = data.empty() ? 0.46 : 0.6;
   }
   if (out.score == 0) return out;
-  if (!s.exceptions.empty() && counts.empty() && !s.book.mentions("stopiteration")) {
+  if (!s.exceptions.empty() && counts.lines.empty() && !s.book.mentions("stopiteration")) {
     const bool real = std::any_of(s.exceptions.begin(), s.exceptions.end(), [&](const ExceptionEvent& exception) {
       return exception.line < stall.first &&
              !matches_any("childfailed|distbackend|timeout|stopiteration", s.book.at(exception.line).low);
     });
     if (real) out.score = 0.4;
   }
-  for (const int line : counts) {
-    if (out.lines.size() < 4) out.show(line);
-  }
-  for (const int line : data) {
-    if (out.lines.size() < 4) out.show(line);
+  for (std::size_t i = 0; i < counts.lines.size() && i < 3; ++i) out.show(counts.lines[i]);
+  if (counts.lines.size() > 3) out.show(counts.lines.back());
+  // A rank's own words prove more than what nobody in particular says.
+  for (const bool named : {true, false}) {
+    for (const int line : data) {
+      if ((s.book.at(line).rank >= 0) == named && out.lines.size() < 5) out.show(line);
+    }
   }
   for (const int line : s.desync.lines) {
     if (out.lines.size() < 7) out.show(line);
   }
+  if (left >= 0) {
+    for (const int line : s.book.find("core", "step").lines) {
+      if (s.book.at(line).rank == left && line < stall.first) out.lines.insert(out.lines.begin(), line);
+      if (out.lines.size() > 7) break;
+    }
+  }
+  if (counts.odd.size() == 1) return out.root(*counts.odd.begin());
   if (const int suspect = s.desync.suspect(); suspect >= 0) return out.root(suspect);
-  return out.root(counts.empty() && speaking.size() == 1 ? std::optional<int>(*speaking.begin()) : std::nullopt);
+  if (left >= 0) return out.root(left);
+  return out.root(counts.lines.empty() && speaking.size() == 1 ? std::optional<int>(*speaking.begin()) : std::nullopt);
 }
 
 }  // namespace
@@ -76,7 +115,7 @@ CauseRule uneven_data_across_ranks() {
             "|ran out of|batches left|samples per rank|micro-batches|microbatches|accumulation steps"
             "|num_microbatch|end of epoch|finished epoch|epoch*finished|epoch*done|shard*samples"
             "|local samples|dataset*samples|remaining*batch|dataloader*batches|last batch"
-            "|iterabledataset|split_dataset|batches"}},
+            "|end of data|eof|packed|iterabledataset|split_dataset|batches"}},
           evaluate};
 }
 

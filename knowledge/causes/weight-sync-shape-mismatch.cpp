@@ -8,7 +8,9 @@ Claim evaluate(const Scene& s, const MarkView& m) {
   std::vector<int> errors;
   for (const int line : m("shape").lines) {
     const auto& low = s.book.at(line).low;
-    if (matches_any("error|failed|mismatch|incoming|out of range|not found|unexpected|assert|partially|no module", low))
+    if (matches_any(
+            "error|failed|mismatch|incoming|out of range|not found|unexpected|assert|partially|no module|attempted to load",
+            low))
       errors.push_back(line);
   }
   Claim out;
@@ -28,19 +30,20 @@ Claim evaluate(const Scene& s, const MarkView& m) {
 }  // namespace
 
 CauseRule weight_sync_shape_mismatch() {
-  return {"weight-sync-shape-mismatch",
-          {{"sync",
-            "update_weights|weight sync|weight update|weight transfer|sync_weights|sync weights"
-            "|weight_update|update weights|update_named_param|load_weights|update_weight"
-            "|online update|update parameter|reload weights|weight_loader"},
-           {"shape",
-            "failed to update parameter|out of range (expected|incoming shape|param shape"
-            "|shape mismatch|size mismatch|shape*expected|mismatched shape|assert*shape"
-            "|loaded_weight.shape|not found in params|keyerror: 'model|unexpected weight"
-            "|no module or parameter named|partially updated|size of tensor a|copy_*shape"
-            "|start (*exceeds dimension|weight name*not found|narrow()|unknown parameter|layout"},
-           {"engine", "vllm|sglang|engine|rollout|server"}},
-          evaluate};
+  return {
+      "weight-sync-shape-mismatch",
+      {{"sync",
+        "update_weights|weight sync|weight update|weight transfer|sync_weights|sync weights|syncing weights|weights to vllm|weights to sglang|weights to engine"
+        "|weight_update|update weights|update_named_param|load_weights|update_weight"
+        "|online update|update parameter|reload weights|weight_loader"},
+       {"shape",
+        "failed to update parameter|attempted to load weight*into parameter|no module or parameter named|out of range (expected|shape (*shape ("
+        "|shape mismatch|size mismatch|shape*expected|mismatched shape|assert*shape"
+        "|loaded_weight.shape|not found in params|keyerror: 'model|unexpected weight"
+        "|no module or parameter named|partially updated|size of tensor a|copy_*shape"
+        "|start (*exceeds dimension|weight name*not found|narrow()|unknown parameter|layout"},
+       {"engine", "vllm|sglang|engine|rollout|server"}},
+      evaluate};
 }
 
 }  // namespace fx::knowledge

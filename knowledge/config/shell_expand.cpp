@@ -178,6 +178,7 @@ void ShellLexer::expand(std::vector<ShellWord>& fields, const std::string& name,
   }
   const ShellWord value =
       found->second.is_array && !found->second.items.empty() ? found->second.items.front() : found->second.value;
+  const std::size_t first = fields.size() - 1;
   for (std::size_t i = 0; i < value.text.size(); ++i) {
     const bool blank = value.text[i] == ' ' || value.text[i] == '\t' || value.text[i] == '\n';
     const std::uint32_t place_of = i < value.offsets.size() && value.line > 0 ? value.offsets[i] : offset;
@@ -188,7 +189,16 @@ void ShellLexer::expand(std::vector<ShellWord>& fields, const std::string& name,
     if (fields.back().text.empty() && fields.size() > 1) place(fields.back(), place_of);
     push_text(fields.back(), value.text[i], place_of);
   }
-  for (const auto& unresolved : value.unresolved) fields.back().unresolved.push_back(unresolved);
+  for (const auto& unresolved : value.unresolved) {
+    const std::string shown = unresolved.name == "$(" ? unresolved.name : "$" + unresolved.name;
+    bool placed = false;  // in the fields that show it
+    for (std::size_t i = first; i < fields.size(); ++i) {
+      if (!contains(fields[i].text, shown)) continue;
+      fields[i].unresolved.push_back(unresolved);
+      placed = true;
+    }
+    if (!placed) fields.back().unresolved.push_back(unresolved);
+  }
   // The first field of an unquoted command variable stands where its text was written.
   if (splitting && !quoted && !fields.front().offsets.empty()) place(fields.front(), fields.front().offsets.front());
 }

@@ -96,11 +96,13 @@ Input read_input(std::string_view text, std::string_view filename, Context conte
     input.script = read_shell(input.text);
     input.launches = find_launches(input.script);
     recognise_script(input);
-  } else if (input.syntax == "python" && (contains(text, "from torchtitan") || contains(text, "import torchtitan"))) {
-    input.applicable = true;
-    input.format = kTorchtitanPython;
-    input.formats = kTorchtitanPython;
-    input.document = read_keyword_arguments(input.text);
+  } else if (input.syntax == "python" && (contains(text, "torchtitan") || contains(text, "ParallelismConfig("))) {
+    input.document = read_titan_python(input.text);
+    if (!input.document.root.children.empty()) {
+      input.applicable = true;
+      input.format = kTorchtitanPython;
+      input.formats = kTorchtitanPython;
+    }
   }
   if (!input.applicable) recognise_other(input, names);
   return input;

@@ -62,6 +62,28 @@ const std::vector<ModelLayers>& table() {
       {"mllama",
        "Mllama",
        {"MllamaSelfAttentionDecoderLayer", "MllamaCrossAttentionDecoderLayer", "MllamaVisionEncoderLayer"}},
+      {"seed_oss", "SeedOss", {"SeedOssDecoderLayer"}},
+      {"qwen3_vl_moe", "Qwen3VLMoe", {"Qwen3VLMoeTextDecoderLayer", "Qwen3VLMoeVisionBlock"}},
+      {"gemma3n_text", "Gemma3n", {"Gemma3nTextDecoderLayer"}},
+      {"glm4_moe", "Glm4Moe", {"Glm4MoeDecoderLayer"}},
+      {"olmo3", "Olmo3", {"Olmo3DecoderLayer"}},
+      {"olmoe", "Olmoe", {"OlmoeDecoderLayer"}},
+      {"ernie4_5", "Ernie4_5", {"Ernie4_5DecoderLayer"}},
+      {"lfm2", "Lfm2", {"Lfm2DecoderLayer"}},
+      {"minimax", "MiniMax", {"MiniMaxDecoderLayer"}},
+      {"ministral", "Ministral", {"MinistralDecoderLayer"}},
+      {"phimoe", "Phimoe", {"PhimoeDecoderLayer"}},
+      {"jamba", "Jamba", {"JambaAttentionDecoderLayer", "JambaMambaDecoderLayer"}},
+      {"nemotron", "Nemotron", {"NemotronDecoderLayer"}},
+      {"granitemoe", "GraniteMoe", {"GraniteMoeDecoderLayer"}},
+      {"apertus", "Apertus", {"ApertusDecoderLayer"}},
+      {"dbrx", "Dbrx", {"DbrxBlock"}},
+      {"exaone4", "Exaone4", {"Exaone4DecoderLayer"}},
+      {"falcon_h1", "FalconH1", {"FalconH1DecoderLayer"}},
+      {"modernbert", "ModernBert", {"ModernBertEncoderLayer"}},
+      {"electra", "Electra", {"ElectraLayer"}},
+      {"mbart", "MBart", {"MBartDecoderLayer", "MBartEncoderLayer"}},
+      {"dinov2", "Dinov2", {"Dinov2Layer"}},
       {"vit", "ViT", {"ViTLayer"}},
       {"clip", "CLIP", {"CLIPEncoderLayer"}},
   };
@@ -86,12 +108,23 @@ const ModelLayers* layers_of(std::string_view model_type) {
   return nullptr;
 }
 
-std::optional<bool> has_class(std::string_view model_type, std::string_view name) {
-  const ModelLayers* row = layers_of(model_type);
-  if (row == nullptr) return std::nullopt;
-  if (std::find(row->layers.begin(), row->layers.end(), name) != row->layers.end()) return true;
+const ModelLayers* layers_of_model(const Node& model) {
+  if (const Node* type = model.find("model_type")) return layers_of(text_of(type));
+  const Node* architectures = model.find("architectures");
+  if (architectures == nullptr || !architectures->is_list() || architectures->children.empty()) return nullptr;
+  const std::string name = text_of(&architectures->children.front());
+  for (const auto& row : table()) {
+    if (name.substr(0, row.prefix.size()) != row.prefix) continue;
+    const std::string_view task = std::string_view(name).substr(row.prefix.size());
+    if (task.substr(0, 3) == "For" || task == "LMHeadModel" || task == "Model") return &row;
+  }
+  return nullptr;
+}
+
+bool has_class(const ModelLayers& model, std::string_view name) {
+  if (std::find(model.layers.begin(), model.layers.end(), name) != model.layers.end()) return true;
   if (name == "Embedding" || name == "Linear" || name == "LayerNorm") return true;
-  return name.substr(0, row->prefix.size()) == row->prefix && is_part(name.substr(row->prefix.size()));
+  return name.substr(0, model.prefix.size()) == model.prefix && is_part(name.substr(model.prefix.size()));
 }
 
 }  // namespace fx::knowledge

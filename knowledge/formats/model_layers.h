@@ -1,10 +1,10 @@
 // The layer classes of the model families in transformers, by model_type.
 #pragma once
 
-#include <optional>
-#include <string>
 #include <string_view>
 #include <vector>
+
+#include "knowledge/config/node.h"
 
 namespace fx::knowledge {
 
@@ -15,7 +15,9 @@ struct ModelLayers {
 };
 
 const ModelLayers* layers_of(std::string_view model_type);
-// Could a model of this family have a class of this name? nullopt for a family we do not know.
-std::optional<bool> has_class(std::string_view model_type, std::string_view class_name);
+// By the fields of a config.json: model_type, or the architecture when that is all there is.
+const ModelLayers* layers_of_model(const Node& model);
+// Could a model of this family have a class of this name?
+bool has_class(const ModelLayers& model, std::string_view class_name);
 
 }  // namespace fx::knowledge

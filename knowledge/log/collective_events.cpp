@@ -80,7 +80,10 @@ std::vector<WorkStatus> read_work_status(const LogBook& book) {
     WorkStatus status;
     status.line = index;
     status.rank = named_rank(line);
-    status.group = word_after(line.low, "pg id ");
+    status.group = word_after(line.low, "pg guid ");
+    if (status.group.empty()) status.group = word_after(line.low, "pg id ");
+    status.failed =
+        integer_after(line.low, "work sequence id:").value_or(integer_after(line.low, "at work:").value_or(-1));
     for (const std::string_view key : {"last enqueued work:", "last enqueued nccl work:", "\"last_enqueued\":"}) {
       if (status.enqueued < 0) status.enqueued = integer_after(line.low, key).value_or(-1);
     }
@@ -88,6 +91,12 @@ std::vector<WorkStatus> read_work_status(const LogBook& book) {
       if (status.completed < 0) status.completed = integer_after(line.low, key).value_or(-1);
     }
     if (status.rank >= 0 && (status.enqueued >= 0 || status.completed >= 0)) out.push_back(std::move(status));
+  }
+  for (const auto& dump : book.dumps) {
+    for (const auto& row : dump.statuses) {
+      const int line = book.at_number(dump.log, row.number);
+      if (line >= 0 && dump.rank >= 0) out.push_back({line, dump.rank, row.group, row.enqueued, row.completed, -1});
+    }
   }
   return out;
 }
@@ -106,6 +115,7 @@ std::vector<RunningCollective> read_running_collectives(const LogBook& book) {
   }
   for (const int index : book.find("core", "recorder").lines) {
     const auto& line = book.at(index);
+    if (book.is_dump(line.log)) continue;
     RunningCollective row;
     row.line = index;
     row.rank = named_rank(line);
@@ -116,6 +126,14 @@ std::vector<RunningCollective> read_running_collectives(const LogBook& book) {
     row.state = word_after(line.low, "\"state\": \"");
     if (row.state.empty()) row.state = word_after(line.low, "\"state\":\"");
     if (row.sequence >= 0) out.push_back(std::move(row));
+  }
+  for (const auto& dump : book.dumps) {
+    for (const auto& entry : dump.entries) {
+      const int line = book.at_number(dump.log, entry.number);
+      if (line < 0 || dump.rank < 0) continue;
+      out.push_back({line, dump.rank, entry.sequence, capitals(entry.operation), entry.sizes, entry.state, entry.group,
+                     entry.frames});
+    }
   }
   return out;
 }

@@ -21,6 +21,8 @@ struct RunningCollective {
   std::string operation;
   std::string shape;
   std::string state;  // flight recorder: "scheduled", "started", "completed"
+  std::string group;
+  std::string frames;  // flight recorder: functions that issued it, innermost first
 };
 std::vector<RunningCollective> read_running_collectives(const LogBook& book);
 

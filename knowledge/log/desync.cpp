@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <string>
+#include <utility>
 
 namespace fx::knowledge {
 namespace {
@@ -12,10 +13,18 @@ struct Row {
   int rank = -1;
   std::string what;
 };
+using Place = std::pair<std::string, long long>;  // process group and sequence number
+
+// Sizes of an all-to-all may differ from rank to rank.
+std::string what_of(const std::string& operation, const std::string& sizes) {
+  return operation.find("ALLTOALL") != std::string::npos || operation.find("ALL_TO_ALL") != std::string::npos
+             ? operation
+             : operation + "/" + sizes;
+}
 
 // Among rows of one sequence number: the ranks outside the largest equal group.
-void compare_rows(const std::map<long long, std::vector<Row>>& by_sequence, Desync& out) {
-  for (const auto& [sequence, rows] : by_sequence) {
+void compare_rows(const std::map<Place, std::vector<Row>>& by_place, Desync& out) {
+  for (const auto& [place, rows] : by_place) {
     std::map<std::string, std::set<int>> sides;
     for (const auto& row : rows) sides[row.what].insert(row.rank);
     if (sides.size() < 2) continue;
@@ -26,7 +35,7 @@ void compare_rows(const std::map<long long, std::vector<Row>>& by_sequence, Desy
       if (ranks.size() == largest->second.size()) out.sides_equal = true;
       out.differing.insert(ranks.begin(), ranks.end());
     }
-    out.sequence = sequence;
+    out.sequence = place.second;
     for (const auto& row : rows) {
       if (out.differing.count(row.rank) > 0) out.lines.push_back(row.line);
     }
@@ -37,13 +46,28 @@ void compare_rows(const std::map<long long, std::vector<Row>>& by_sequence, Desy
   }
 }
 
-// With one process group in sight, a rank that timed out at number N had enqueued N.
-std::vector<WorkStatus> with_timeouts(std::vector<WorkStatus> status, const std::vector<CollectiveTimeout>& timeouts) {
+// The watchdog's own line names no process group: the rank's status line for the same number does, or there is only
+// one.
+std::vector<CollectiveTimeout> with_groups(std::vector<CollectiveTimeout> timeouts,
+                                           const std::vector<WorkStatus>& status) {
   std::set<std::string> groups;
   for (const auto& row : status) groups.insert(row.group);
-  if (groups.size() != 1) return status;
+  for (auto& timeout : timeouts) {
+    if (!timeout.group.empty()) continue;
+    if (groups.size() == 1) timeout.group = *groups.begin();
+    for (const auto& row : status) {
+      if (row.rank == timeout.rank && row.failed >= 0 && row.failed == timeout.sequence) timeout.group = row.group;
+    }
+  }
+  return timeouts;
+}
+
+// A rank that timed out at number N of a group had enqueued N.
+std::vector<WorkStatus> with_timeouts(std::vector<WorkStatus> status, const std::vector<CollectiveTimeout>& timeouts) {
+  if (status.empty()) return status;
   for (const auto& row : timeouts) {
-    if (row.rank >= 0 && row.sequence >= 0) status.push_back({row.line, row.rank, *groups.begin(), row.sequence, -1});
+    if (row.rank >= 0 && row.sequence >= 0 && !row.group.empty())
+      status.push_back({row.line, row.rank, row.group, row.sequence, -1, row.sequence});
   }
   return status;
 }
@@ -67,6 +91,9 @@ void find_behind_by_status(const std::vector<WorkStatus>& status, Desync& out) {
 }
 
 void find_behind_by_timeout(const std::vector<CollectiveTimeout>& timeouts, Desync& out) {
+  std::set<std::string> groups;
+  for (const auto& row : timeouts) groups.insert(row.group);
+  if (groups.size() > 1) return;  // numbers of different groups do not compare
   std::map<int, const CollectiveTimeout*> first;
   for (const auto& row : timeouts) {
     if (row.rank < 0 || row.sequence < 0) continue;
@@ -104,25 +131,26 @@ int Desync::suspect() const {
   return absent.size() == 1 ? *absent.begin() : -1;
 }
 
-Desync find_desync(const std::vector<CollectiveTimeout>& timeouts, const std::vector<WorkStatus>& status,
+Desync find_desync(const std::vector<CollectiveTimeout>& fired, const std::vector<WorkStatus>& status,
                    const std::vector<RunningCollective>& running, const std::set<int>& seen, int world) {
   Desync out;
-  std::map<long long, std::vector<Row>> by_sequence;
+  const auto timeouts = with_groups(fired, status);
+  std::map<Place, std::vector<Row>> by_place;
   for (const auto& row : timeouts) {
     if (row.rank < 0) continue;
     out.timed_out.insert(row.rank);
     if (row.sequence < 0) continue;
-    by_sequence[row.sequence].push_back(
+    by_place[{row.group, row.sequence}].push_back(
         {row.line, row.rank,
-         row.operation + "/" + std::to_string(row.elements_in) + "/" + std::to_string(row.elements_out)});
+         what_of(row.operation, std::to_string(row.elements_in) + "/" + std::to_string(row.elements_out))});
   }
   for (const auto& row : running) {
     if (row.sequence < 0 || row.rank < 0) continue;
-    by_sequence[row.sequence].push_back({row.line, row.rank, row.operation + row.shape});
+    by_place[{"running " + row.group, row.sequence}].push_back({row.line, row.rank, what_of(row.operation, row.shape)});
   }
   find_behind_by_status(with_timeouts(status, timeouts), out);
   if (out.behind.empty()) find_behind_by_timeout(timeouts, out);
-  compare_rows(by_sequence, out);
+  compare_rows(by_place, out);
   find_absent(seen, world, out);
   return out;
 }

@@ -16,6 +16,7 @@ struct CollectiveTimeout {
   long long elements_in = -1;
   long long elements_out = -1;
   double timeout_s = -1;
+  std::string group;  // process group, empty when not said
 };
 
 // How far a rank came in one process group.
@@ -25,6 +26,7 @@ struct WorkStatus {
   std::string group;
   long long enqueued = -1;
   long long completed = -1;
+  long long failed = -1;  // the number at which its watchdog fired
 };
 
 // A process ended.

@@ -31,9 +31,30 @@ std::string_view exception_name(std::string_view body) {
   return {};
 }
 
+// Drops "ERROR    | ", "ERROR - ", "| ERROR | module:function:12 - " in front of a message.
+std::string_view without_level(std::string_view body) {
+  std::string_view rest = body;
+  while (!rest.empty() && (rest.front() == '|' || rest.front() == '-' || rest.front() == ' ')) rest.remove_prefix(1);
+  for (const std::string_view level : {"ERROR", "CRITICAL", "WARNING", "INFO", "DEBUG"}) {
+    if (rest.substr(0, level.size()) != level) continue;
+    rest.remove_prefix(level.size());
+    const auto sign = rest.find_first_not_of(' ');
+    if (sign == std::string_view::npos || (rest[sign] != '|' && rest[sign] != '-')) return body;
+    rest.remove_prefix(sign + 1);
+    // loguru: where it was logged, then " - "
+    const auto place = rest.find(" - ");
+    const auto blank = rest.find(' ', 1);
+    if (place != std::string_view::npos && blank == place && rest.substr(0, place).find(':') != std::string_view::npos)
+      rest.remove_prefix(place + 2);
+    if (!rest.empty() && rest.front() == ' ') rest.remove_prefix(1);
+    return rest;
+  }
+  return body;
+}
+
 // Server loggers put "ERROR 07-09 05:29:15 [file.py:200]" in front of every line: skip to the text.
 std::string_view message_part(const LogLine& line) {
-  std::string_view body = line.body();
+  std::string_view body = without_level(line.body());
   for (const std::string_view level : {"ERROR ", "[ERROR] ", "CRITICAL ", "INFO "}) {
     if (body.substr(0, level.size()) != level) continue;
     const auto close = body.find("] ");
@@ -81,7 +102,9 @@ std::vector<ExceptionEvent> read_exceptions(const LogBook& book) {
       event.frames = std::move(frames);
       frames = {};
       out.push_back(std::move(event));
-    } else if (frames.size() < 120 && (body.substr(0, 4) == "    " || (!frames.empty() && body.substr(0, 1) == " "))) {
+    } else if (frames.size() < 120 && (body.substr(0, 4) == "    " ||
+                                       (body.substr(0, 2) == "  " && text.find('(') != std::string_view::npos) ||
+                                       (!frames.empty() && body.substr(0, 1) == " "))) {
       frames.push_back(index);  // the code line of a frame, whose own line may be cut off
     }
   }

@@ -100,8 +100,8 @@ std::vector<ProcessExit> read_exits(const LogBook& book) {
     if (exit.rank < 0 && exit.local_rank < 0) exit.rank = line.rank;
     exit.pid = integer_after(low, "pid:").value_or(integer_after(low, "pid ").value_or(-1));
     bool coded = false;
-    for (const std::string_view key :
-         {"exitcode:", "exit code:", "exit code", "exit status", "exit_code=", "return code", "with code"}) {
+    for (const std::string_view key : {"exitcode:", "exit code:", "exit code", "exit status",
+                                       "exit_code=", "return code =", "return code", "with code"}) {
       if (const auto code = integer_after(low, key); code && !coded) set_status(exit, *code), coded = true;
     }
     if (exit.signal == 0 && exit.code == 0) exit.signal = signal_in(low);

@@ -88,9 +88,9 @@ class HeadReader {
     }
     if (starts_with_ignoring_case(inside, "node")) return head_.host = std::string(inside), true;
     if (starts_with_ignoring_case(inside, "pod/")) return head_.actor = std::string(inside.substr(4)), true;
-    if (const auto stamp = read_timestamp(inside)) return head_.seconds = stamp->seconds, true;
+    if (const auto stamp = read_timestamp(inside)) return head_.time = *stamp, true;
     if (inside.size() > 4 && std::strchr("IWEF", inside[0]) != nullptr) {
-      if (const auto stamp = read_timestamp(inside.substr(1))) return head_.seconds = stamp->seconds, true;
+      if (const auto stamp = read_timestamp(inside.substr(1))) return head_.time = *stamp, true;
     }
     return tee_prefix(inside) || mpi_tag(inside);
   }
@@ -186,7 +186,7 @@ class HeadReader {
     if (std::strchr("IWEF", line_[pos_]) == nullptr) return false;
     const auto stamp = read_timestamp(rest().substr(1));
     if (!stamp) return false;
-    head_.seconds = stamp->seconds;
+    head_.time = *stamp;
     const auto close = rest().find("] ");
     pos_ += close != std::string_view::npos && close < 120 ? close + 1 : stamp->length + 1;
     return true;
@@ -195,9 +195,9 @@ class HeadReader {
   bool time() {
     const auto stamp = read_timestamp(rest());
     if (!stamp) return false;
-    head_.seconds = stamp->seconds;
+    head_.time = *stamp;
     pos_ += stamp->length;
-    for (const std::string_view gap : {" - ", " : ", ": "}) {
+    for (const std::string_view gap : {" - ", " : ", ": ", " | "}) {
       if (rest().substr(0, gap.size()) == gap) return pos_ += gap.size() - 1, true;
     }
     return true;

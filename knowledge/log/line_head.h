@@ -7,16 +7,18 @@
 #include <string>
 #include <string_view>
 
+#include "knowledge/log/timestamp.h"
+
 namespace fx::knowledge {
 
 struct LineHead {
   int rank = -1;        // global rank, -1: not said
   int local_rank = -1;  // torchrun's tee prefix ([default3]:) and NCCL's device
   long long pid = -1;
-  std::string actor;              // Ray actor, container, pod or server name
-  std::string host;               // host or node name
-  std::optional<double> seconds;  // time of day or epoch seconds; only differences within one log are used
-  std::size_t body = 0;           // where the text itself begins
+  std::string actor;  // Ray actor, container, pod or server name
+  std::string host;   // host or node name
+  std::optional<Timestamp> time;
+  std::size_t body = 0;  // where the text itself begins
 };
 
 // True when the prefix says its number is a global rank; the text behind it is not looked at.

@@ -11,6 +11,7 @@
 
 #include "knowledge/log/line_head.h"
 #include "knowledge/log/mark.h"
+#include "knowledge/log/recorder_dump.h"
 
 namespace fx::knowledge {
 
@@ -25,6 +26,14 @@ struct LogLine {
 
   std::string_view body() const { return std::string_view(text).substr(head.body); }
   std::string_view low_body() const { return std::string_view(low).substr(head.body); }
+};
+
+// A log that is a flight-recorder dump.
+struct DumpedLog {
+  int log = 0;
+  int rank = -1;
+  std::vector<RecorderEntry> entries;
+  std::vector<RecorderStatus> statuses;
 };
 
 // The lines that carry one mark, in order. count also counts those that were not kept.
@@ -42,12 +51,19 @@ class LogBook {
   std::vector<LogLine> lines;     // in order of log and number
   std::vector<Hits> hits;         // one a mark
   std::vector<long> line_counts;  // one a log
+  std::vector<DumpedLog> dumps;
   const MarkTable* table = nullptr;
 
   const LogLine& at(int index) const { return lines[static_cast<std::size_t>(index)]; }
   const Hits& find(std::string_view group, std::string_view name) const { return hits[table->index(group, name)]; }
   // Ranks named by the given lines (those without a rank do not count).
   std::set<int> ranks_of(const std::vector<int>& indices) const;
+  bool is_dump(int log) const;
+  // Index of the kept line with this number, or of the last one before it; -1 when none is kept.
+  int at_number(int log, int number) const;
+  // True when line a was written before line b: by their times where they stand in different logs that tell them (a
+  // line without a time has that of the last one above it), else by their places.
+  bool earlier(int a, int b) const;
   // Index of the line directly below or above, -1 when it was not kept or there is none.
   int below(int index) const;
   int above(int index) const;

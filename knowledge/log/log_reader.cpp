@@ -44,6 +44,13 @@ int rank_in_name(std::string_view name) {
   return static_cast<int>(*to_integer(std::string_view(low).substr(pos, end - pos)));
 }
 
+// "dumps/trace_7", "fr_7.json": the last number of a file's name, -1 if there is none.
+int last_number_in(std::string_view name) {
+  name = name.substr(name.find_last_of('/') == std::string_view::npos ? 0 : name.find_last_of('/') + 1);
+  const auto numbers = integers_in(name);
+  return numbers.empty() || numbers.back() >= 1000000 ? -1 : static_cast<int>(numbers.back());
+}
+
 // "[rank0]" behind a logger's name: it stands close to the start.
 int late_rank(std::string_view low) {
   const auto at = low.substr(0, 120).find("[rank");
@@ -83,13 +90,38 @@ void LogReader::begin(std::string name) {
   book_.logs.push_back(std::move(name));
   number_ = 0;
   follow_ = 0;
+  dump_ = {};
+  maybe_dump_ = begun_ = false;
   rank_of_actor_.clear();
 }
 
 void LogReader::end_log() {
   if (!pending_.empty()) take_line(pending_);
   pending_.clear();
+  if (maybe_dump_ && dump_.recognised()) keep_dump();
   book_.line_counts.push_back(number_);
+}
+
+void LogReader::read_dump(std::string_view line) {
+  if (!begun_) {
+    const std::string_view text = trim(line);
+    begun_ = !text.empty();
+    maybe_dump_ = begun_ && (text.front() == '{' || text.front() == '[');
+  }
+  if (!maybe_dump_) return;
+  dump_.feed(line, number_);
+  maybe_dump_ = dump_.possible();
+}
+
+void LogReader::keep_dump() {
+  DumpedLog dump;
+  dump.log = static_cast<int>(book_.logs.size()) - 1;
+  dump.rank = dump_.rank() >= 0 ? dump_.rank() : log_rank_ >= 0 ? log_rank_ : last_number_in(book_.logs.back());
+  dump.entries = dump_.entries();
+  dump.statuses = dump_.statuses();
+  for (auto line = book_.lines.rbegin(); line != book_.lines.rend() && line->log == dump.log; ++line)
+    line->rank = dump.rank;
+  book_.dumps.push_back(std::move(dump));
 }
 
 LogBook LogReader::finish() {
@@ -120,6 +152,7 @@ void LogReader::feed(std::string_view chunk) {
 void LogReader::take_line(std::string_view line) {
   ++number_;
   if (!line.empty() && line.back() == '\r') line.remove_suffix(1);
+  if (!begun_ || maybe_dump_) read_dump(line);
   if (line.find('\r') == std::string_view::npos) return take_segment(line);
   // A progress bar overwrites itself: each state is a line of its own with the same number.
   for (const auto segment : split(line, '\r')) {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "knowledge/log/log_book.h"
+#include "knowledge/log/recorder_dump.h"
 
 namespace fx::knowledge {
 
@@ -36,6 +37,8 @@ class LogReader {
   bool wanted(std::string_view segment, bool marked);
   void keep(std::string_view segment);
   void end_log();
+  void read_dump(std::string_view line);
+  void keep_dump();
 
   const MarkTable& table_;
   LogLimits limits_;
@@ -43,6 +46,9 @@ class LogReader {
   std::string pending_;  // an unfinished line
   std::string cleaned_;
   std::vector<std::size_t> hit_limits_;  // one a mark
+  RecorderDump dump_;
+  bool maybe_dump_ = false;  // the log began as JSON does and may still turn out to be a dump
+  bool begun_ = false;       // a line with text was seen
   int number_ = 0;
   int log_rank_ = -1;
   int follow_ = 0;  // so many more lines are kept because of the one before

@@ -106,11 +106,12 @@ TEST(ReadExits, SaysWhoClaimsTheRootAndWhichSignalItWas) {
 }
 
 TEST(Desync, NamesTheRankBehindTheOddOneAndTheAbsentOne) {
-  std::vector<CollectiveTimeout> timeouts{
-      {0, 0, 9, "ALLREDUCE", 1, 1, 600}, {1, 1, 9, "ALLREDUCE", 1, 1, 600}, {2, 2, 9, "ALLREDUCE", 1, 1, 600}};
+  std::vector<CollectiveTimeout> timeouts{{0, 0, 9, "ALLREDUCE", 1, 1, 600, {}},
+                                          {1, 1, 9, "ALLREDUCE", 1, 1, 600, {}},
+                                          {2, 2, 9, "ALLREDUCE", 1, 1, 600, {}}};
   EXPECT_EQ(find_desync(timeouts, {}, {}, {0, 1, 2}, 4).suspect(), 3);
-  EXPECT_EQ(find_desync(timeouts, {{3, 3, "0", 8, 8}}, {}, {0, 1, 2, 3}, 4).suspect(), 3);
-  timeouts.push_back({4, 3, 9, "BROADCAST", 1, 1, 600});
+  EXPECT_EQ(find_desync(timeouts, {{3, 3, "0", 8, 8, -1}}, {}, {0, 1, 2, 3}, 4).suspect(), 3);
+  timeouts.push_back({4, 3, 9, "BROADCAST", 1, 1, 600, {}});
   EXPECT_EQ(find_desync(timeouts, {}, {}, {0, 1, 2, 3}, 4).suspect(), 3);
 }
 

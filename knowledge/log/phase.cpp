@@ -37,7 +37,7 @@ constexpr std::array kCode{
     Row{Phase::kLogits,
         "cross_entropy|logits|log_softmax|lm_head|logprob|log_prob|compute_loss|calculate_loss|loss_fn|nllloss|"
         "crossentropy|loss_function"
-        "|entropy_from|selective_log|softmax(|_ce.|vocab_parallel|output_layer|/loss"},
+        "|entropy_from|selective_log|per_token_logps|_logps|logps(|softmax(|_ce.|vocab_parallel|output_layer|/loss"},
     Row{Phase::kBackward, ".backward(|autograd/__init__|run_backward|_backward|backward("},
     Row{Phase::kForward, "in forward|_call_impl|model(|checkpoint.py|self_attn|mlp(|attention|activation|forward("},
 };

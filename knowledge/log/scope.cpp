@@ -7,7 +7,7 @@ namespace fx::knowledge {
 const std::vector<Mark>& scope_marks() {
   static const std::vector<Mark> marks{
       {"distributed",
-       "torch.distributed|torch/"
+       "torch.distributed|gloo|\"module.|'module.|_orig_mod.| ddp|torch/"
        "distributed|torchrun|torchelastic|processgroupnccl|processgroupgloo|init_process_group|[c10d]|nccl|fsdp"
        "|fully_shard|fullysharded|deepspeed|accelerate "
        "launch|accelerate/|accelerate.|megatron|nproc_per_node|world_size|world size"
@@ -29,6 +29,7 @@ const std::vector<Mark>& scope_marks() {
        "vllm|sglang|api_server|/v1/chat/completions|/v1/"
        "completions|uvicorn|text-generation-inference|triton_server|tritonserver"
        "|tensorrt_llm|llama.cpp|ollama|lmdeploy|avg generation throughput"},
+      {"benchmark", "nccl-tests|all_reduce_perf|all_gather_perf|ib_write_bw|iperf|osu_allreduce|avg bus bandwidth"},
       {"elsewhere_torch", "torch|transformers|cuda|safetensors|pytorch"},
   };
   return marks;
@@ -41,12 +42,15 @@ Scope find_scope(const LogBook& book, bool has_losses) {
   const bool ranked = std::any_of(book.lines.begin(), book.lines.end(), [](const LogLine& line) {
     return line.head.rank >= 0 && line.low.find("[rank") != std::string::npos;
   });
+  // A benchmark of the fabric moves bytes, it trains nothing.
+  const bool benchmark = static_cast<bool>(book.find("core", "benchmark")) && !torch && !has_losses;
   scope.distributed = static_cast<bool>(book.find("core", "distributed")) || ranked;
   scope.serving = static_cast<bool>(book.find("core", "serving"));
   scope.training = has_losses || static_cast<bool>(book.find("core", "trainer"));
   // A server's own log may carry ranks (tensor parallelism): then a trainer must speak, too.
   const bool trains_too = scope.training || static_cast<bool>(book.find("core", "rl_trainer"));
   scope.applicable = scope.serving ? trains_too && (scope.distributed || has_losses)
+                     : benchmark   ? false
                                    : scope.distributed || (scope.training && (torch || has_losses));
   return scope;
 }

@@ -1,6 +1,7 @@
 #include "knowledge/log/timestamp.h"
 
 #include <array>
+#include <cmath>
 
 namespace fx::knowledge {
 namespace {
@@ -77,38 +78,51 @@ int month_of(std::string_view text) {
 
 }  // namespace
 
+double seconds_between(const Timestamp& a, const Timestamp& b) {
+  using Known = Timestamp::Known;
+  if (a.known == Known::kTime || b.known == Known::kTime)
+    return std::fmod(b.seconds, 86400) - std::fmod(a.seconds, 86400);
+  if (a.known == Known::kYear && b.known == Known::kYear) return b.seconds - a.seconds;
+  return b.in_year - a.in_year;
+}
+
 std::optional<Timestamp> read_timestamp(std::string_view text) {
   Cursor cursor(text);
   int a = 0, b = 0, c = 0;
   double clock = 0;
-  const auto done = [&](double day) { return Timestamp{day * 86400 + clock, cursor.at()}; };
+  using Known = Timestamp::Known;
+  const auto done = [&](double day, Known known, double day_of_year = 0) {
+    return Timestamp{day * 86400 + clock, cursor.at(), known, day_of_year * 86400 + clock};
+  };
   if (cursor.number(4, a) && cursor.one_of("-/") && cursor.number(2, b) && cursor.one_of("-/") && cursor.number(2, c) &&
       cursor.one_of(" T_:") && cursor.clock(clock)) {
-    return done(days(a, b, c));
+    return done(days(a, b, c), Known::kYear, days(0, b, c));
   }
   cursor.back_to(0);
   if (cursor.number(2, b) && cursor.one_of("/") && cursor.number(2, c) && cursor.one_of("/") && cursor.number(4, a) &&
       cursor.one_of(" ") && cursor.clock(clock)) {
-    return done(days(a, b, c));
+    return done(days(a, b, c), Known::kYear, days(0, b, c));
   }
   cursor.back_to(0);
   if (cursor.number(2, b) && cursor.number(2, c) && cursor.one_of(" ") && cursor.clock(clock))
-    return done(days(0, b, c));
+    return done(days(0, b, c), Known::kDay, days(0, b, c));
   cursor.back_to(0);
   if (cursor.number(1, b) && cursor.number(2, c) && cursor.one_of(" ") && cursor.clock(clock))
-    return done(days(0, b, c));
+    return done(days(0, b, c), Known::kDay, days(0, b, c));
   cursor.back_to(0);
   if (cursor.number(2, b) && cursor.one_of("-") && cursor.number(2, c) && cursor.one_of(" ") && cursor.clock(clock)) {
-    return done(days(0, b, c));
+    return done(days(0, b, c), Known::kDay, days(0, b, c));
   }
   cursor.back_to(0);
-  if (cursor.clock(clock)) return done(0);
-  const int month = month_of(text);
-  if (month == 0 || text.size() < 7) return std::nullopt;
-  cursor.back_to(4);
+  if (cursor.clock(clock)) return done(0, Known::kTime);
+  // dmesg -T puts the weekday in front.
+  const std::size_t begin = month_of(text) == 0 && text.size() > 4 && text[3] == ' ' ? 4 : 0;
+  const int month = month_of(text.substr(begin));
+  if (month == 0 || text.size() < begin + 7) return std::nullopt;
+  cursor.back_to(begin + 4);
   cursor.one_of(" ");
   const bool day = cursor.number(2, c) || cursor.number(1, c);
-  if (day && cursor.one_of(" ") && cursor.clock(clock)) return done(days(0, month, c));
+  if (day && cursor.one_of(" ") && cursor.clock(clock)) return done(days(0, month, c), Known::kDay, days(0, month, c));
   return std::nullopt;
 }
 

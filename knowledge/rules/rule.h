@@ -24,6 +24,8 @@ struct Hit {
 // Collects the hits of one rule.
 class Hits {
  public:
+  static constexpr std::size_t kMaxHits = 50;  // of one rule in one file
+
   Hit& at(const Node& node, std::string detail = {}, std::string fix = {});
   Hit& at(const Assignment& assignment, std::string detail = {}, std::string fix = {});
   Hit& at(const Directive& directive, std::string detail = {}, std::string fix = {});
@@ -31,6 +33,8 @@ class Hits {
   Hit& add(Hit hit);
   const std::vector<Hit>& all() const { return hits_; }
   bool empty() const { return hits_.empty(); }
+  // No more are shown; a rule over many keys may stop looking.
+  bool full() const { return hits_.size() >= kMaxHits; }
 
  private:
   std::vector<Hit> hits_;

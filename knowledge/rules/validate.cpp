@@ -39,7 +39,7 @@ std::vector<Finding> validate(const Input& input) {
     rule.check(input, hits);
     if (hits.empty()) continue;
     const Page page = find_page(embedded::rule_pages(), rule.id);
-    std::size_t left = 50;  // of one rule in one file
+    std::size_t left = Hits::kMaxHits;
     for (const Hit& hit : hits.all()) {
       if (left-- == 0) break;
       findings.push_back(to_finding(rule, hit, page));

@@ -37,7 +37,7 @@ def inputs(target: str):
     elif target in ("plan_finetune",):
         yield from (json.dumps(plan) for plan in PLANS)
     else:
-        folder = "knowledge/code" if target == "review_code" else "knowledge/rules"
+        folder = "knowledge/code_rules" if target == "review_code" else "knowledge/rules"
         for language, text in fenced(folder, set(NAMES)):
             yield f"=== {NAMES[language]}\n{text}"
 

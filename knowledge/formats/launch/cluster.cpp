@@ -1,5 +1,7 @@
 #include "knowledge/formats/launch/cluster.h"
 
+#include <algorithm>
+
 #include "base/text.h"
 
 namespace fx::knowledge {
@@ -79,6 +81,10 @@ bool is_multi_node(const Input& input) {
   for (const auto& launch : input.launches) {
     if (literal_nodes(launch).value_or(1) > 1) return true;
   }
+  for (const char* name : {"NNODES", "NUM_NODES", "SLURM_NNODES", "NODES"}) {
+    const Assignment* nodes = input.script.variable(name);
+    if (nodes != nullptr && to_integer(nodes->value.text).value_or(1) > 1) return true;
+  }
   return input.context.nodes.value_or(1) > 1;
 }
 
@@ -110,10 +116,22 @@ const ShellWord* value_word(const Input& input, const Launch& launch, const Node
   return nullptr;
 }
 
+namespace {
+
+bool is_script_arguments(const ShellWord& word) {
+  return word.text == "$@" || word.text == "$*" || word.text == "$";
+}
+
+}  // namespace
+
+bool passes_script_arguments(const Launch& launch) {
+  return std::any_of(launch.words.begin(), launch.words.end(), is_script_arguments);
+}
+
 bool has_open_arguments(const Launch& launch) {
   bool after_flag = false;
   for (const auto& word : launch.words) {
-    if (!after_flag && !word.text.empty() && word.text[0] == '$') return true;
+    if (!after_flag && !word.text.empty() && word.text[0] == '$' && !is_script_arguments(word)) return true;
     after_flag = word.text.rfind("--", 0) == 0 && !contains(word.text, "=");
   }
   return false;

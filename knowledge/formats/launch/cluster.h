@@ -29,7 +29,10 @@ std::string endpoint_port(const std::string& endpoint);  // "" when absent
 std::string rendezvous_backend(const Launch& launch);    // "static", "c10d", ...
 // The word in which the value of a flag stands; nullptr when it cannot be found again.
 const ShellWord* value_word(const Input& input, const Launch& launch, const Node& flag);
-// Words that may hold further arguments ("$@", "${ARGS[@]}" of an array we do not know).
+// Words that may hold further arguments ("${ARGS[@]}" of an array we do not know). The script's own "$@" counts as
+// empty: the file is judged as it stands.
 bool has_open_arguments(const Launch& launch);
+// The command hands on the script's own arguments.
+bool passes_script_arguments(const Launch& launch);
 
 }  // namespace fx::knowledge

@@ -7,18 +7,6 @@
 #include "knowledge/formats/launch/cluster.h"
 
 namespace fx::knowledge {
-namespace {
-
-// "ParallelismConfig", "TrainingConfig" -> the TOML section they stand for.
-bool is_call_for(const std::string& call, const std::string& section) {
-  std::string low = to_lower(call);
-  low = replace_all(low, "config", "");
-  low = replace_all(low, "_", "");
-  return low == replace_all(section, "_", "");
-}
-
-}  // namespace
-
 TitanView::TitanView(const Input& input) : input_(input), world_(input.context.world_size()) {
   launch_ = input.launch_of("torchtitan.train");
   if (launch_ == nullptr) return;
@@ -28,14 +16,22 @@ TitanView::TitanView(const Input& input) : input_(input), world_(input.context.w
 
 const Node* TitanView::get(const std::string& section, const std::string& key) const {
   if (launch_ != nullptr) return launch_->arguments.find(section + "." + key);
-  if (input_.is(kTorchtitanPython)) {
-    for (const Node& call : input_.root().children) {
-      if (!is_call_for(call.name, section)) continue;
-      if (const Node* node = call.find(key)) return node;
-    }
-    return nullptr;
+  if (!input_.is(kTorchtitanPython)) return input_.root().at(section + "." + key);
+  const auto places = all(section, key);
+  return places.empty() ? nullptr : places.front();
+}
+
+std::vector<const Node*> TitanView::all(const std::string& section, const std::string& key) const {
+  std::vector<const Node*> out;
+  if (!input_.is(kTorchtitanPython)) {
+    if (const Node* node = get(section, key)) out.push_back(node);
+    return out;
   }
-  return input_.root().at(section + "." + key);
+  for (const Node& place : input_.root().children) {
+    const Node* node = place.name == section ? place.find(key) : nullptr;
+    if (node != nullptr) out.push_back(node);
+  }
+  return out;
 }
 
 long long TitanView::size(const std::string& axis) const {

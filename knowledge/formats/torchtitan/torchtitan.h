@@ -15,6 +15,8 @@ class TitanView {
   explicit TitanView(const Input& input);
 
   const Node* get(const std::string& section, const std::string& key) const;
+  // Every place that sets it; more than one only in a Python config.
+  std::vector<const Node*> all(const std::string& section, const std::string& key) const;
   const Node* parallel(const std::string& key) const { return get("parallelism", key); }
   const Node* degree(const std::string& axis) const { return parallel(axis + "_degree"); }
   long long size(const std::string& axis) const;  // "tensor_parallel" -> its degree, the default when absent
@@ -41,7 +43,8 @@ struct TitanMoved {
 };
 const std::vector<TitanMoved>& titan_moved();
 
-// Keyword arguments of the calls in a Python text: call name -> keyword -> value.
-Document read_keyword_arguments(std::string_view text);
+// The settings of a Python config: one mapping for each place that sets some, named for its section. A section may come
+// several times. Values that only running code knows stay as their text, a string without quotes.
+Document read_titan_python(std::string_view text);
 
 }  // namespace fx::knowledge

@@ -15,6 +15,17 @@ void move_to(Node& node, const Node& flag) {
   for (Node& child : node.children) move_to(child, flag);
 }
 
+// The Trainer splits a string at blanks alone: "full_shard,auto_wrap" is one option, and no known one.
+std::vector<std::string> option_words(const Node* node) {
+  if (node == nullptr || node->is_list()) return words_of(node);
+  std::vector<std::string> words;
+  const std::string text = replace_all(node->text, "\t", " ");
+  for (const auto word : split(text, ' ')) {
+    if (!trim(word).empty()) words.emplace_back(trim(word));
+  }
+  return words;
+}
+
 }  // namespace
 
 TrainerView::TrainerView(const Input& input) : input_(input) {
@@ -29,7 +40,7 @@ TrainerView::TrainerView(const Input& input) : input_(input) {
       move_to(inline_block_, *flag);
     }
   }
-  for (const auto& word : words_of(fsdp())) {
+  for (const auto& word : option_words(fsdp())) {
     const std::string low = to_lower(word);
     if (low != "true" && low != "false" && !word.empty()) options_.push_back(word);
   }
@@ -64,11 +75,19 @@ bool TrainerView::fsdp_on() const {
   return !options_.empty() || is_true(fsdp());
 }
 
+bool TrainerView::runs_under_fsdp() const {
+  const bool accelerate = launch_ != nullptr && launch_->launcher == Launcher::kAccelerate;
+  return fsdp_on() || (accelerate && launch_->flag("use_fsdp") != nullptr);
+}
+
 std::optional<int> TrainerView::version() const {
   const Node* node = setting("version");
   const bool reads_version = !input_.context.known_below("transformers", "5");
   if (reads_version && node != nullptr) {
     if (const auto number = integer_of(node)) return static_cast<int>(*number);
+  }
+  if (!fsdp_on() && runs_under_fsdp()) {  // the plugin is accelerate's
+    return static_cast<int>(integer_of(launch_->flag("fsdp_version")).value_or(1));
   }
   if (const auto newest = input_.context.at_least("transformers", "5.10")) return *newest ? 2 : 1;
   return std::nullopt;
@@ -100,10 +119,7 @@ const std::vector<std::string>& trainer_fsdp_keys() {
                                                  "xla",
                                                  "xla_fsdp_v2",
                                                  "xla_fsdp_settings",
-                                                 "xla_fsdp_grad_ckpt",
-                                                 "mixed_precision_policy",
-                                                 "ignored_modules",
-                                                 "param_init_fn"};
+                                                 "xla_fsdp_grad_ckpt"};
   return names;
 }
 

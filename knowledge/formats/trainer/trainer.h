@@ -22,7 +22,8 @@ class TrainerView {
   const Node* fsdp() const { return argument("fsdp"); }
   const std::vector<std::string>& options() const { return options_; }  // words of fsdp, without true and false
   bool has_option(std::string_view word) const;
-  bool fsdp_on() const;
+  bool fsdp_on() const;          // by the Trainer's own arguments
+  bool runs_under_fsdp() const;  // or by `accelerate launch --use_fsdp`
   // 1 or 2; from fsdp_config, else what the transformers version defaults to; nullopt when neither is known.
   std::optional<int> version() const;
   const Launch* launch() const { return launch_; }

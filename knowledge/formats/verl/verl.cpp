@@ -59,7 +59,12 @@ VerlView verl_view(const Input& input) {
   view.found = true;
   view.sft = contains(launch->program, "sft");
   view.megatron = contains(input.text, "megatron_trainer");
-  view.complete = !has_open_arguments(*launch);
+  const Node* name = launch->arguments.find("config_name");
+  const bool own_config = launch->arguments.find("config_path") != nullptr ||
+                          launch->arguments.find("config_dir") != nullptr ||
+                          (name != nullptr && name->text != "ppo_trainer");
+  view.complete = !has_open_arguments(*launch) && !own_config;
+  view.stock_config = contains(launch->program, "main_ppo") && !own_config && !view.megatron;
   read_words(launch->words, view);
   return view;
 }

@@ -1,6 +1,7 @@
 // verl's Hydra overrides of one launch.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -18,7 +19,8 @@ struct VerlView {
   std::vector<VerlOverride> overrides;
   std::vector<Node> spaced;  // keys with a blank before or after their "="
   bool found = false, sft = false, megatron = false;
-  bool complete = false;  // no "$@" or unknown array that may hold more
+  bool complete = false;      // no unknown array that may hold more, no configuration of the user's own
+  bool stock_config = false;  // main_ppo with the configuration that verl ships for FSDP
 
   const Node* get(std::string_view key) const;  // the last one given
   std::string text(std::string_view key, std::string_view fallback = {}) const;
@@ -30,7 +32,15 @@ VerlView verl_view(const Input& input);
 // The fsdp_config path of a role.
 std::string verl_fsdp_path(std::string_view role);
 const std::vector<std::string>& verl_roles();  // actor, ref, critic
-// Known keys below a parent; empty when we do not list that parent.
-const std::vector<std::string>* verl_keys(std::string_view parent, bool& complete);
+
+enum class VerlKeyAge { kAlways, kRecent, kSometimes };  // in every release; from 0.6 on; in some
+struct VerlKeys {
+  std::vector<std::string> names;
+  std::vector<VerlKeyAge> ages;  // one a name
+
+  std::optional<VerlKeyAge> age(std::string_view name) const;  // nullopt: no release has the key
+};
+// Every key below a parent of main_ppo's configuration; nullptr when we do not list that parent.
+const VerlKeys* verl_keys(std::string_view parent);
 
 }  // namespace fx::knowledge

@@ -2,6 +2,7 @@
 #include "base/text.h"
 #include "knowledge/formats/fsdp_settings.h"
 #include "knowledge/formats/model_layers.h"
+#include "knowledge/formats/trainer/trainer.h"
 #include "knowledge/rules/lists.h"
 
 namespace fx::knowledge {
@@ -11,18 +12,19 @@ constexpr std::uint32_t kWrap = kAccelerateYaml | kAccelerateLaunch | kTrainerCl
                                 kTrainingArgsJson | kAxolotlYaml | kLlamafactoryYaml;
 
 void wrap_class(const Input& input, Hits& hits) {
-  const std::string type = text_of(input.context.model.find("model_type"));
-  const ModelLayers* layers = layers_of(type);
+  const ModelLayers* layers = layers_of_model(input.context.model);
   if (layers == nullptr) return;
+  const TrainerView trainer(input);  // also reads the JSON written into --fsdp_config
   const Node* node = fsdp_setting(input, "transformer_layer_cls_to_wrap");
   if (node == nullptr) node = training_argument(input, "fsdp_transformer_layer_cls_to_wrap");
+  if (node == nullptr && input.is(kTrainerCli)) node = trainer.setting("transformer_layer_cls_to_wrap");
   if (!is_set(node)) return;
   // A YAML list has a rule of its own where a list is no valid spelling.
   if (node->is_list() && input.is(kAccelerateYaml | kAxolotlYaml)) return;
   for (const auto& name : words_of(node)) {
-    if (contains(name, "$") || has_class(type, name).value_or(true)) continue;
+    if (name.empty() || contains(name, "$") || has_class(*layers, name)) continue;
     hits.at(
-        *node, "A " + quote_input(type, 40) + " model has no class " + quoted(name) + ".",
+        *node, "A model of type " + std::string(layers->model_type) + " has no class " + quoted(name) + ".",
         "Write " + std::string(layers->layers.front()) + ", or leave the key out so that _no_split_modules is used.");
     return;
   }

@@ -23,7 +23,7 @@ void optimizer_8bit(const Input& input, Hits& hits) {
   const Node* optim = view.argument("optim");
   const std::string name = text_of(optim);
   const bool bnb = name == "adamw_8bit" || name == "adamw_bnb_8bit" || name == "paged_adamw_8bit";
-  if (bnb && view.fsdp_on()) hits.at(*optim, quoted(name) + " comes from bitsandbytes.");
+  if (bnb && view.runs_under_fsdp()) hits.at(*optim, quoted(name) + " comes from bitsandbytes.");
 }
 
 void quant_storage(const Input& input, Hits& hits) {
@@ -32,7 +32,7 @@ void quant_storage(const Input& input, Hits& hits) {
   for (const char* name : {"load_in_4bit", "use_4bit_quantization", "use_4bit"}) {
     if (four == nullptr && is_true(view.argument(name))) four = view.argument(name);
   }
-  if (four == nullptr || !view.fsdp_on() || view.version().value_or(1) == 2) return;
+  if (four == nullptr || !view.runs_under_fsdp() || view.version().value_or(1) == 2) return;
   const Node* storage = view.argument("bnb_4bit_quant_storage");
   if (storage == nullptr) storage = view.argument("bnb_4bit_quant_storage_dtype");
   if (!is_set(storage)) {
@@ -51,9 +51,9 @@ void quant_storage(const Input& input, Hits& hits) {
 
 void model_8bit(const Input& input, Hits& hits) {
   const V view(input);
-  for (const char* name : {"load_in_8bit", "use_8bit_quantization"}) {
+  for (const char* name : {"load_in_8bit", "use_8bit_quantization", "use_8bit"}) {
     const Node* node = view.argument(name);
-    if (is_true(node) && view.fsdp_on()) hits.at(*node);
+    if (is_true(node) && view.runs_under_fsdp()) hits.at(*node);
   }
 }
 

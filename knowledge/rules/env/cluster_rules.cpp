@@ -36,6 +36,8 @@ std::optional<long long> stated_processes(const Input& input) {
   for (const auto name : names) {
     if (const Assignment* count = input.script.variable(name)) return to_integer(count->value.text);
   }
+  const Assignment* world = input.script.variable("WORLD_SIZE");  // on one node all ranks are here
+  if (world != nullptr && input.launches.empty() && input.context.nodes == 1) return to_integer(world->value.text);
   return std::nullopt;
 }
 

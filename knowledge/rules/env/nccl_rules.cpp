@@ -118,6 +118,8 @@ bool several_gpus(const Input& input) {
     if (const auto processes = processes_per_node(launch)) return *processes > 1;
   }
   if (const auto request = gpu_request(input.script); request.per_node) return *request.per_node > 1;
+  const Assignment* devices = variable(input, "CUDA_VISIBLE_DEVICES");
+  if (devices != nullptr && devices->value.resolved()) return contains(devices->value.text, ",");
   return input.is(kSbatchScript | kTorchrunCommand | kAccelerateLaunch);
 }
 

@@ -21,25 +21,30 @@ bool fsdp_on(const Input& input) {
   return is_set(top(input, "fsdp")) && !is_false(top(input, "fsdp"));
 }
 
+// The table may lack an argument of another release, so a name far from every known one is reported only when it is
+// known to belong to another framework.
+void check_argument(const Input& input, const Node& argument, Hits& hits) {
+  for (const auto& removed : llamafactory_removed_arguments()) {
+    if (argument.name != removed.name) continue;
+    if (input.context.known_at_least("transformers", removed.since))
+      hits.at(argument, "The installed transformers has no such argument any more.", std::string(removed.fix));
+    return;
+  }
+  const auto& known = llamafactory_arguments();
+  const bool evaluation_only = argument.name == "batch_size" && top(input, "task") == nullptr;
+  if (!evaluation_only && std::find(known.begin(), known.end(), argument.name) != known.end()) return;
+  for (const auto& foreign : llamafactory_foreign_arguments()) {
+    if (argument.name != foreign.name) continue;
+    hits.at(argument, "It belongs to another framework.", "Write " + std::string(foreign.instead) + " instead.");
+    return;
+  }
+  const auto near = argument.name.size() >= 5 ? nearest(argument.name, known) : std::nullopt;
+  if (near) hits.at(argument, "The nearest argument is " + *near + ".", "Write " + *near + ".");
+}
+
 void unknown_argument(const Input& input, Hits& hits) {
   if (is_v1(input)) return;
-  const auto& known = llamafactory_arguments();
-  for (const Node& child : input.root().children) {
-    const bool gone = (child.name == "evaluation_strategy" && input.context.known_at_least("transformers", "4.46")) ||
-                      ((child.name == "fsdp_min_num_params" || child.name == "fsdp_transformer_layer_cls_to_wrap") &&
-                       input.context.known_at_least("transformers", "5"));
-    if (gone) {
-      hits.at(child, "The installed transformers has no such argument any more.",
-              child.name == "evaluation_strategy" ? "Write eval_strategy." : "Move it into fsdp_config.");
-      continue;
-    }
-    if (child.name == "evaluation_strategy" || std::find(known.begin(), known.end(), child.name) != known.end())
-      continue;
-    // Our list may lack an argument of another release: speak only about what is nearly a known one.
-    const auto near = nearest(child.name, known);
-    if (near && child.name.size() >= 5)
-      hits.at(child, "The nearest argument is " + *near + ".", "Write " + *near + ".");
-  }
+  for (const Node& child : input.root().children) check_argument(input, child, hits);
 }
 
 void fsdp_and_deepspeed(const Input& input, Hits& hits) {

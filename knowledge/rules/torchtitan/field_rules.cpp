@@ -27,39 +27,68 @@ const TitanSection* section_of(std::string_view name) {
 }
 
 // A key of a section: unknown when the list is complete, or when it is nearly one of the list.
-void check_key(const Node& key, const std::string& name, const TitanSection& section, bool only_near, Hits& hits) {
+void check_key(const Node& key, const std::string& name, const TitanSection& section, Hits& hits) {
   if (std::find(section.keys.begin(), section.keys.end(), name) != section.keys.end()) return;
+  const std::string path = std::string(section.name) + "." + name;
+  if (const TitanMoved* to = moved(path)) {
+    hits.at(key, "It is now " + std::string(to->to) + ".", "Write " + std::string(to->to) + ".");
+    return;
+  }
   const auto near = nearest(name, section.keys);
-  if (!near && (only_near || !section.complete)) return;
+  if (!near && !section.complete) return;
   hits.at(key, "The section " + std::string(section.name) + " has no field " + quoted(name) + ".",
           near ? "Write " + std::string(section.name) + "." + *near + "." : "");
+}
+
+std::vector<std::string> section_names() {
+  std::vector<std::string> names;
+  for (const auto& section : titan_sections()) names.emplace_back(section.name);
+  return names;
+}
+
+void check_table(const Node& table, const std::string& path, Hits& hits) {
+  const TitanSection* section = section_of(path);
+  if (section == nullptr) return;
+  for (const Node& key : table.children) {
+    if (moved(join_path(path, key.name)) == nullptr) check_key(key, key.name, *section, hits);
+    if (key.is_map()) check_table(key, join_path(path, key.name), hits);
+  }
 }
 
 void unknown_toml(const Input& input, Hits& hits) {
   if (is_set(input.root().at("job.custom_config_module")) || is_set(input.root().at("experimental.custom_args_module")))
     return;
-  std::vector<std::string> names;
-  for (const auto& section : titan_sections()) names.emplace_back(section.name);
   for (const Node& table : input.root().children) {
     if (moved(table.name) != nullptr) continue;
-    const TitanSection* section = section_of(table.name);
-    if (section == nullptr) {
-      const auto near = nearest(table.name, names);
-      hits.at(table, "There is no section " + quoted(table.name) + ".", near ? "Write [" + *near + "]." : "");
+    if (section_of(table.name) != nullptr) {
+      check_table(table, table.name, hits);
       continue;
     }
-    for (const Node& key : table.children) {
-      if (moved(table.name + "." + key.name) == nullptr) check_key(key, key.name, *section, false, hits);
-    }
+    const auto near = nearest(table.name, section_names());
+    hits.at(table, "There is no section " + quoted(table.name) + ".", near ? "Write [" + *near + "]." : "");
   }
 }
 
+// A Python config (--module) may have classes of its own behind most sections; what every one has is in these.
+bool is_fixed_section(std::string_view name) {
+  return name == "training" || name == "parallelism" || name == "compile";
+}
+
 void unknown_cli(const V& view, Hits& hits) {
-  for (const Node& flag : view.launch()->arguments.children) {
+  const Node& flags = view.launch()->arguments;
+  const bool python = flags.find("module") != nullptr || flags.find("config") != nullptr;
+  const bool extended = flags.find("job.custom_config_module") != nullptr;
+  for (const Node& flag : flags.children) {
     const auto dot = flag.name.find('.');
-    const TitanSection* section = dot == std::string::npos ? nullptr : section_of(flag.name.substr(0, dot));
-    if (section != nullptr && flag.name.find('.', dot + 1) == std::string::npos)
-      check_key(flag, flag.name.substr(dot + 1), *section, true, hits);
+    if (dot == std::string::npos || extended) continue;
+    const std::string name = flag.name.substr(0, dot), key = flag.name.substr(dot + 1);
+    const TitanSection* section = section_of(name);
+    if (section == nullptr) {
+      const auto near = nearest(name, section_names());
+      if (near) hits.at(flag, "There is no section " + quoted(name) + ".", "Write --" + *near + "." + key + ".");
+    } else if (!contains(key, ".") && (!python || is_fixed_section(name))) {
+      check_key(flag, key, *section, hits);
+    }
   }
 }
 
@@ -88,24 +117,23 @@ void degree_invalid(const Input& input, Hits& hits) {
   const V view(input);
   for (const char* axis : {"data_parallel_replicate", "data_parallel_shard", "context_parallel", "tensor_parallel",
                            "pipeline_parallel", "expert_parallel", "expert_tensor_parallel"}) {
-    const Node* node = view.degree(axis);
-    const auto value = integer_of(node);
-    if (!value || *value >= 1 || (std::string_view(axis) == "data_parallel_shard" && *value == -1)) continue;
-    hits.at(*node, quoted(node->text) + " is no degree.");
+    for (const Node* node : view.all("parallelism", std::string(axis) + "_degree")) {
+      const auto value = integer_of(node);
+      if (!value || *value >= 1 || (std::string_view(axis) == "data_parallel_shard" && *value == -1)) continue;
+      hits.at(*node, quoted(node->text) + " is no degree.");
+    }
   }
 }
 
 void reshard(const Input& input, Hits& hits) {
-  const Node* node = V(input).parallel("fsdp_reshard_after_forward");
-  if (node == nullptr || contains(node->text, "$")) return;
-  if (node->text == "default" || node->text == "always" || node->text == "never") return;
-  if (input.is(kTorchtitanPython) && !node->quoted && node->kind == Node::Kind::kString) return;  // a variable
-  hits.at(*node, quoted(node->text) + " is not default, always or never.",
-          "fsdp_reshard_after_forward = \"" +
-              std::string(is_true(node)    ? "always"
-                          : is_false(node) ? "never"
-                                           : "default") +
-              "\"");
+  for (const Node* node : V(input).all("parallelism", "fsdp_reshard_after_forward")) {
+    if (contains(node->text, "$")) continue;
+    if (node->text == "default" || node->text == "always" || node->text == "never") continue;
+    if (input.is(kTorchtitanPython) && !node->quoted && node->kind == Node::Kind::kString) continue;  // a variable
+    const char* policy = is_true(node) ? "always" : is_false(node) ? "never" : "default";
+    hits.at(*node, quoted(node->text) + " is not default, always or never.",
+            "fsdp_reshard_after_forward = \"" + std::string(policy) + "\"");
+  }
 }
 
 void ac_mode(const Input& input, Hits& hits) {
@@ -166,7 +194,8 @@ void toml_removed(const Input& input, Hits& hits) {
 
 void missing_config(const Input& input, Hits& hits) {
   const V view(input);
-  if (!toml_gone(input) || view.launch() == nullptr || has_open_arguments(*view.launch())) return;
+  if (!toml_gone(input) || view.launch() == nullptr) return;
+  if (has_open_arguments(*view.launch()) || passes_script_arguments(*view.launch())) return;
   const Node& arguments = view.launch()->arguments;
   if (arguments.find("job.config_file") != nullptr) return;
   for (const char* name : {"module", "config"}) {
@@ -177,8 +206,10 @@ void missing_config(const Input& input, Hits& hits) {
 }
 
 void symm_mem(const Input& input, Hits& hits) {
-  const Node* node = V(input).parallel("enable_fsdp_symm_mem");
-  if (is_true(node) && input.context.below_sm90()) hits.at(*node);
+  if (!input.context.below_sm90()) return;
+  for (const Node* node : V(input).all("parallelism", "enable_fsdp_symm_mem")) {
+    if (is_true(node)) hits.at(*node);
+  }
 }
 
 }  // namespace

@@ -57,88 +57,47 @@ void dims_mismatch(const Input& input, Hits& hits) {
                       std::to_string(*world) + " ranks.");
 }
 
+// What the recipes read at the top level, of torchtune 0.6 and later.
+constexpr std::string_view kKeys =
+    "ac_mode ac_option activation_offloading_use_streams batch_size batch_size_val checkpointer clip_grad_norm "
+    "collate_fn compile context_parallel_dim cudnn_deterministic_mode custom_sharded_layers "
+    "data_parallel_replicate_dim data_parallel_shard_dim dataloader dataset dataset_val datasets device dtype "
+    "early_exit_loss enable_activation_checkpointing enable_activation_offloading enable_async_checkpointing "
+    "enable_fp8_training enable_kv_cache enabled epochs expert_parallel_dim fake_quant_after_n_steps "
+    "forward_batch_size fp8_recipe_name fsdp fsdp_cpu_offload fsdp_reshard_after_forward gamma "
+    "gradient_accumulation_steps grpo_samples include_path instruct_template kd_loss kd_ratio "
+    "keep_last_n_checkpoints kl_coeff layer_dropout limit lmbda log_every_n_steps log_level "
+    "log_peak_memory_stats loss low_cpu_ram lr_scheduler max_generated_tokens max_new_tokens max_seq_len "
+    "max_seq_length max_steps_per_epoch memory_efficient_fsdp_wrap metric_logger metric_logger_val "
+    "min_response_length mlflow model num_output_chunks num_steps num_workers optimizer optimizer_cpu_offload "
+    "optimizer_in_bwd output_dir packed penalise_no_eos policy_model ppo_batch_size ppo_epochs profiler project "
+    "prompt quantizer ref_checkpointer ref_policy_checkpointer reference_model resume_from_checkpoint "
+    "reward_and_value_model reward_checkpointer reward_penalty rollout run_name run_val_every_n_steps "
+    "save_adapter_weights_only save_every_n_epochs save_every_n_steps save_last_epoch_only seed shuffle "
+    "stop_token_ids tasks teacher_checkpointer teacher_model temperature tensor_parallel_dim "
+    "tensor_parallel_plan tokenizer top_k use_loss_parallel_ctx_manager value_checkpointer warmup_steps "
+    "whiten_rewards";
+
+bool is_referenced(const Input& input, const std::string& name) {
+  return contains(input.text, "${" + name + "}") || contains(input.text, "${" + name + ".");
+}
+
 void unknown_key(const Input& input, Hits& hits) {
-  static const std::vector<std::string> known = {"output_dir",
-                                                 "model",
-                                                 "tokenizer",
-                                                 "checkpointer",
-                                                 "resume_from_checkpoint",
-                                                 "save_adapter_weights_only",
-                                                 "dataset",
-                                                 "dataset_val",
-                                                 "run_val_every_n_steps",
-                                                 "batch_size_val",
-                                                 "seed",
-                                                 "shuffle",
-                                                 "optimizer",
-                                                 "lr_scheduler",
-                                                 "loss",
-                                                 "epochs",
-                                                 "batch_size",
-                                                 "max_steps_per_epoch",
-                                                 "gradient_accumulation_steps",
-                                                 "clip_grad_norm",
-                                                 "compile",
-                                                 "metric_logger",
-                                                 "log_every_n_steps",
-                                                 "log_peak_memory_stats",
-                                                 "log_level",
-                                                 "device",
-                                                 "dtype",
-                                                 "enable_activation_checkpointing",
-                                                 "enable_activation_offloading",
-                                                 "activation_offloading_use_streams",
-                                                 "profiler",
-                                                 "fsdp_cpu_offload",
-                                                 "fsdp_reshard_after_forward",
-                                                 "custom_sharded_layers",
-                                                 "data_parallel_shard_dim",
-                                                 "data_parallel_replicate_dim",
-                                                 "tensor_parallel_dim",
-                                                 "tensor_parallel_plan",
-                                                 "context_parallel_dim",
-                                                 "optimizer_in_bwd",
-                                                 "enable_fp8_training",
-                                                 "fp8_recipe_name",
-                                                 "enable_async_checkpointing",
-                                                 "cudnn_deterministic_mode",
-                                                 "ac_mode",
-                                                 "ac_option",
-                                                 "memory_efficient_fsdp_wrap",
-                                                 "collate_fn",
-                                                 "packed",
-                                                 "max_seq_len",
-                                                 "teacher_model",
-                                                 "teacher_checkpointer",
-                                                 "kd_loss",
-                                                 "kd_ratio",
-                                                 "ref_checkpointer",
-                                                 "reference_model",
-                                                 "rollout",
-                                                 "num_output_chunks",
-                                                 "quantizer",
-                                                 "save_every_n_steps",
-                                                 "save_last_epoch_only",
-                                                 "use_loss_parallel_ctx_manager",
-                                                 "dataloader",
-                                                 "num_workers",
-                                                 "metric_logger_val",
-                                                 "temperature",
-                                                 "top_k",
-                                                 "prompt",
-                                                 "instruct_template",
-                                                 "mlflow",
-                                                 "run_name",
-                                                 "project",
-                                                 "expert_parallel_dim",
-                                                 "optimizer_cpu_offload",
-                                                 "keep_last_n_checkpoints"};
+  static const std::vector<std::string> known = [] {
+    std::vector<std::string> names;
+    for (const auto name : split(kKeys, ' ')) names.emplace_back(name);
+    return names;
+  }();
   for (const Node& child : input.root().children) {
+    if (hits.full()) return;
     if (std::find(known.begin(), known.end(), child.name) != known.end()) continue;
-    if (contains(input.text, "${" + child.name + "}") || contains(input.text, "${" + child.name + ".")) continue;
-    const bool component = child.is_map() && child.find("_component_") != nullptr;
     const auto near = nearest(child.name, known);
-    if (near && !component) hits.at(child, "The nearest key a recipe reads is " + *near + ".", "Write " + *near + ".");
+    // A recipe of the user's own may read more; what looks like FSDP's business is no recipe's.
+    const bool ours = contains(child.name, "fsdp") || contains(child.name, "shard") || contains(child.name, "parallel");
+    if ((!near && !ours) || (child.is_map() && child.find("_component_") != nullptr)) continue;
+    if (is_referenced(input, child.name)) continue;
+    hits.at(child, near ? "The nearest key a recipe reads is " + *near + "." : "No recipe reads it.",
+            near ? "Write " + *near + "." : "Delete it.");
   }
 }
 

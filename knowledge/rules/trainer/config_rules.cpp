@@ -21,7 +21,7 @@ void reshard_not_bool(const Input& input, Hits& hits) {
 
 void ignored_v2(const Input& input, Hits& hits) {
   const V view(input);
-  if (view.version() != 2) return;
+  if (view.version() != 2 || !view.fsdp_on()) return;
   for (const char* name : {"backward_prefetch", "forward_prefetch", "use_orig_params", "sync_module_states",
                            "limit_all_gathers", "sharding_strategy"}) {
     if (const Node* node = view.setting(name)) hits.at(*node);
@@ -32,7 +32,7 @@ void ignored_4x(const Input& input, Hits& hits) {
   const V view(input);
   if (!input.context.known_below("transformers", "5")) return;
   for (const char* name : {"sharding_strategy", "offload_params", "auto_wrap_policy", "state_dict_type", "version",
-                           "reshard_after_forward"}) {
+                           "reshard_after_forward", "cpu_offload"}) {
     if (const Node* node = view.setting(name)) hits.at(*node);
   }
 }
@@ -106,13 +106,15 @@ void sync_states(const Input& input, Hits& hits) {
 void save_sharded(const Input& input, Hits& hits) {
   const V view(input);
   const Node* save = view.argument("save_only_model");
-  if (view.fsdp_on() && is_true(save) && contains_ignoring_case(text_of(view.setting("state_dict_type")), "sharded"))
+  if (view.runs_under_fsdp() && is_true(save) &&
+      contains_ignoring_case(text_of(view.setting("state_dict_type")), "sharded"))
     hits.at(*save);
 }
 
 void save_load_best(const Input& input, Hits& hits) {
   const V view(input);
-  if (view.fsdp_on() && is_true(view.argument("save_only_model")) && is_true(view.argument("load_best_model_at_end"))) {
+  if (view.runs_under_fsdp() && is_true(view.argument("save_only_model")) &&
+      is_true(view.argument("load_best_model_at_end"))) {
     hits.at(*view.argument("save_only_model"));
   }
 }

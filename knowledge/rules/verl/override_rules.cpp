@@ -1,6 +1,4 @@
 // Hydra's rules for verl's overrides, and its FSDP switches.
-#include <algorithm>
-
 #include "base/text.h"
 #include "knowledge/formats/verl/verl.h"
 #include "knowledge/rules/lists.h"
@@ -16,25 +14,45 @@ Split split_key(const std::string& key) {
   return dot == std::string::npos ? Split{"", key} : Split{key.substr(0, dot), key.substr(dot + 1)};
 }
 
+// The first part of a dotted key that its parent does not have; npos when all are known or out of our sight.
+struct Unknown {
+  std::string parent, part, rest;
+};
+std::optional<Unknown> unknown_part(const std::string& key) {
+  std::string parent;
+  for (std::size_t at = 0; at <= key.size();) {
+    const std::size_t dot = std::min(key.find('.', at), key.size());
+    const std::string part = key.substr(at, dot - at);
+    const VerlKeys* known = verl_keys(parent);
+    if (known == nullptr) return std::nullopt;
+    if (!known->age(part)) return Unknown{parent, part, key.substr(dot)};
+    parent = join_path(parent, part);
+    at = dot + 1;
+  }
+  return std::nullopt;
+}
+
 void unknown_override(const Input& input, Hits& hits) {
   const VerlView view = verl_view(input);
   if (view.sft) return;
   for (const auto& override : view.overrides) {
-    const auto [parent, leaf] = split_key(override.node.name);
-    if (!override.sign.empty() || leaf == "grad_offload") continue;
-    if (override.node.name == "actor_rollout_ref.actor.dtype") {
+    const std::string& key = override.node.name;
+    if (!override.sign.empty() || split_key(key).leaf == "grad_offload") continue;
+    if (contains(key, "$") || contains(key, "@") || contains(key, "/") || key.rfind("hydra.", 0) == 0) {
+      continue;  // a variable, a config group, Hydra's own
+    }
+    if (key == "actor_rollout_ref.actor.dtype") {
       hits.at(override.node, "The key moved.", "Write actor_rollout_ref.actor.fsdp_config.dtype.");
       continue;
     }
-    bool complete = false;
-    const auto* known = verl_keys(parent, complete);
-    if (known == nullptr || std::find(known->begin(), known->end(), leaf) != known->end()) continue;
-    const auto near = nearest(leaf, *known);
-    const bool slip = near && leaf.size() >= 5 && edit_distance(leaf, *near) <= 2;
-    if (slip || (complete && !view.megatron)) {
-      hits.at(override.node, "There is no key " + quoted(leaf) + " in " + parent + ".",
-              near ? "Write " + parent + "." + *near + "." : "");
-    }
+    const auto unknown = unknown_part(key);
+    if (!unknown) continue;
+    const auto near = nearest(unknown->part, verl_keys(unknown->parent)->names);
+    const bool slip = near && unknown->part.size() >= 5 && edit_distance(unknown->part, *near) <= 2;
+    if (!slip && !view.stock_config) continue;
+    const std::string where = unknown->parent.empty() ? "the configuration" : unknown->parent;
+    hits.at(override.node, "There is no key " + quoted(unknown->part) + " in " + where + ".",
+            near ? "Write " + quote_input(join_path(unknown->parent, *near) + unknown->rest, 160) + "." : "");
   }
 }
 
@@ -49,37 +67,14 @@ void grad_offload(const Input& input, Hits& hits) {
 }
 
 void append_existing(const Input& input, Hits& hits) {
-  static const std::vector<std::string> sure = {"strategy",
-                                                "param_offload",
-                                                "optimizer_offload",
-                                                "fsdp_size",
-                                                "ppo_mini_batch_size",
-                                                "ppo_micro_batch_size_per_gpu",
-                                                "use_dynamic_bsz",
-                                                "use_kl_loss",
-                                                "kl_loss_coef",
-                                                "tensor_model_parallel_size",
-                                                "gpu_memory_utilization",
-                                                "n_gpus_per_node",
-                                                "nnodes",
-                                                "train_batch_size",
-                                                "max_prompt_length",
-                                                "max_response_length",
-                                                "use_remove_padding",
-                                                "enable_gradient_checkpointing",
-                                                "path",
-                                                "adv_estimator",
-                                                "total_epochs",
-                                                "log_prob_micro_batch_size_per_gpu",
-                                                "ulysses_sequence_parallel_size"};
   const VerlView view = verl_view(input);
+  if (!view.stock_config) return;
   for (const auto& override : view.overrides) {
     const auto [parent, leaf] = split_key(override.node.name);
-    bool complete = false;
-    const auto* known = verl_keys(parent, complete);
-    if (override.sign != "+" || view.sft || known == nullptr) continue;
-    const bool exists = std::find(known->begin(), known->end(), leaf) != known->end();
-    if (exists && std::find(sure.begin(), sure.end(), leaf) != sure.end()) hits.at(override.node);
+    const VerlKeys* known = override.sign == "+" ? verl_keys(parent) : nullptr;
+    const auto age = known == nullptr ? std::nullopt : known->age(leaf);
+    const bool recent = age == VerlKeyAge::kRecent && !input.context.known_below("verl", "0.6");
+    if (age == VerlKeyAge::kAlways || recent) hits.at(override.node);
   }
 }
 

@@ -1,0 +1,130 @@
+#include "knowledge/causes/step_time.h"
+
+#include <algorithm>
+#include <array>
+#include <optional>
+
+#include "knowledge/log/field_reader.h"
+
+namespace fx::knowledge {
+namespace {
+
+struct Timing {
+  TimeKind kind = TimeKind::kWhole;
+  double value = 0;  // seconds, or a share when percent
+  bool percent = false;
+};
+
+struct Words {
+  TimeKind kind;
+  const char* pattern;
+};
+// The first row that fits decides.
+constexpr std::array kWords{
+    Words{
+        TimeKind::kData,
+        "data|loader|fetch|input wait|decode|batch_gen|batch-gen|get_batch|next(|__next__|tokeniz|h2d wait|read batch"},
+    Words{TimeKind::kCommunication,
+          "all_gather|all-gather|allgather|reduce_scatter|reduce-scatter|reducescatter|allreduce|all_reduce|"
+          "all-reduce|comm|nccl|exposed|broadcast|collective"},
+    Words{TimeKind::kOffload, "h2d|d2h|htod|dtoh|memcpy|copy|offload|cpu adam|cpu_adam|cpuadam|cpu optim|host to"},
+    Words{TimeKind::kOptimizer, "optim|step_microstep|adam|update"},
+    Words{TimeKind::kCompute, "forward|fwd|backward|bwd|compute|gemm|matmul|kernel"},
+    Words{TimeKind::kWhole, "step|iter|batch|total|time|elapsed"},
+};
+
+bool digit(char c) {
+  return c >= '0' && c <= '9';
+}
+
+std::optional<TimeKind> kind_of(std::string_view label) {
+  for (const auto& row : kWords) {
+    if (matches_any(row.pattern, label)) return row.kind;
+  }
+  return std::nullopt;
+}
+
+// Seconds of one unit of the number that ends at pos: 1 for "s", 0.001 for "ms"; 0 when no unit follows.
+double unit_seconds(std::string_view low, std::size_t pos) {
+  while (pos < low.size() && low[pos] == ' ') ++pos;
+  const auto rest = low.substr(pos);
+  const auto ends = [&](std::size_t length) {
+    return rest.size() <= length || !((rest[length] >= 'a' && rest[length] <= 'z') || rest[length] == '/');
+  };
+  if (rest.substr(0, 2) == "ms" && ends(2)) return 0.001;
+  if (rest.substr(0, 1) == "s" && ends(1)) return 1;
+  for (const std::string_view word : {"sec", "secs", "seconds"}) {
+    if (rest.substr(0, word.size()) == word && ends(word.size())) return 1;
+  }
+  return 0;
+}
+
+// "name: value" pairs in order; the name is what stands between a number and the sign or number before it.
+std::vector<Timing> timings_in(std::string_view low) {
+  const bool milliseconds = matches_any("(ms)|time (ms", low);
+  std::vector<Timing> out;
+  std::size_t label_from = 0;
+  for (std::size_t at = 0; at < low.size();) {
+    if (low[at] == '|' || low[at] == ',' || low[at] == ';') label_from = at + 1;
+    const bool starts =
+        digit(low[at]) && (at == 0 || !(digit(low[at - 1]) || (low[at - 1] >= 'a' && low[at - 1] <= 'z') ||
+                                        low[at - 1] == '.' || low[at - 1] == '_'));
+    if (!starts) {
+      ++at;
+      continue;
+    }
+    const auto value = number_after(low.substr(at), "");
+    std::size_t end = at;
+    while (end < low.size() && (digit(low[end]) || low[end] == '.')) ++end;
+    const std::string_view label = low.substr(label_from, at - label_from);
+    const bool percent = low.substr(end, 1) == "%" || low.substr(end, 2) == " %";
+    const double unit = unit_seconds(low, end);
+    const bool timed = percent || unit > 0 || milliseconds || matches_any("time|data|_s", label);
+    if (const auto kind = kind_of(label); value && kind && timed && !matches_any("util|loss|lr|mem|rank", label))
+      out.push_back({*kind, *value * (percent ? 0.01 : unit > 0 ? unit : milliseconds ? 0.001 : 1), percent});
+    label_from = end;
+    at = end;
+  }
+  return out;
+}
+
+double share_in(std::string_view low, TimeKind kind) {
+  double own = 0, parts = 0, whole = 0, percent = 0;
+  for (const auto& timing : timings_in(low)) {
+    if (timing.percent) {
+      if (timing.kind == kind) percent += timing.value;
+    } else if (timing.kind == TimeKind::kWhole) {
+      whole = std::max(whole, timing.value);
+    } else {
+      parts += timing.value;
+      if (timing.kind == kind) own += timing.value;
+    }
+  }
+  if (percent > 0) return std::min(percent, 1.0);
+  const double all = std::max(whole, parts);
+  return all > 0 && all > own * 1.02 ? own / all : 0;  // a single timing has nothing to compare with
+}
+
+}  // namespace
+
+const std::vector<Mark>& step_time_marks() {
+  static const std::vector<Mark> marks{
+      {"timing",
+       "time|data|forward|backward|fwd|bwd|all_gather|all-gather|reduce_scatter|comm|h2d|d2h|memcpy|optim|loader|"
+       "__next__|exposed"}};
+  return marks;
+}
+
+TimeShare share_of(const Scene& scene, TimeKind kind) {
+  TimeShare out;
+  for (const int line : scene.book.find("core", "timing").lines) {
+    const auto& low = scene.book.at(line).low;
+    if (matches_any("watchdog|error|timeout|file \"", low)) continue;
+    const double share = share_in(low, kind);
+    out.share = std::max(out.share, share);
+    if (share >= 0.4) out.lines.push_back(line);
+  }
+  return out;
+}
+
+}  // namespace fx::knowledge
