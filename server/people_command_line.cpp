@@ -31,10 +31,14 @@ void add_plan_command(CLI::App& app, PeopleOptions& o, Chosen& chosen) {
   plan->add_option("--gpus", o.plan.gpus, "GPUs a machine")->check(CLI::PositiveNumber)->capture_default_str();
   plan->add_option("--nodes", o.plan.nodes, "Machines")->check(CLI::PositiveNumber)->capture_default_str();
   plan->add_option("--method", o.plan.method, "full, lora or qlora")->check(CLI::IsMember({"full", "lora", "qlora"}));
-  plan->add_option("--seq-len", o.plan.seq_len, "Tokens a sequence")->check(CLI::PositiveNumber);
+  plan->add_option("--sharding", o.plan.sharding, "ddp, fsdp2, hsdp, zero3, ...; default: the planner chooses");
+  plan->add_option("--seq,--seq-len", o.plan.seq_len, "Tokens a sequence")->check(CLI::PositiveNumber);
   plan->add_option("--micro-batch", o.plan.micro_batch, "Sequences a GPU and micro-step")->check(CLI::PositiveNumber);
   plan->add_option("--tokens", o.plan.tokens, "Tokens to train on, for hours and cost")->check(CLI::PositiveNumber);
   plan->add_option("--price", o.plan.price, "Price of a GPU hour")->check(CLI::PositiveNumber);
+  plan->add_flag("--questions", o.plan.questions, "Also answer the usual questions: best batch, longest sequence, ...");
+  plan->add_option("--write", o.plan.write,
+                   "Folder to write ready files to: accelerate, torchtitan, torchrun, sbatch, run spec");
   add_json_flag(*plan, o.plan.json);
   plan->callback([&] { chosen = [&](Session& session) { return plan_command(session, o.plan); }; });
 }

@@ -34,8 +34,9 @@ std::string number_text(double value) {
 }
 
 bool in_range(double value, const FieldInfo& field, const std::string& path, ReadLog& log) {
-  const bool low = field.minimum && (field.above_minimum ? value <= *field.minimum : value < *field.minimum);
-  const bool high = field.maximum && value > *field.maximum;
+  // Written so that not-a-number is out of any range.
+  const bool low = field.minimum && !(field.above_minimum ? value > *field.minimum : value >= *field.minimum);
+  const bool high = field.maximum && !(value <= *field.maximum);
   if (!low && !high) return true;
   std::string rule;
   if (field.minimum) rule = (field.above_minimum ? "above " : "at least ") + number_text(*field.minimum);

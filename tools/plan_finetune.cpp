@@ -84,6 +84,39 @@ Json speed_json(const SpeedPlan& s) {
           {"pipeline_bubble_ms", ms(s.bubble_s)}};
 }
 
+// One line a way of spreading the work; the settings that make it up.
+Json alternative_json(const Candidate& c) {
+  const Setting& s = c.setting;
+  std::string text(to_string(s.sharding));
+  if (is_fsdp(s.sharding) && !s.reshard) text += ", parameters kept after forward";
+  const auto size = [&](const char* name, double n) {
+    if (n > 1) text += ", " + std::string(name) + " " + std::to_string(static_cast<long long>(n));
+  };
+  size("tp", s.tp), size("pp", s.pp), size("cp", s.cp), size("ep", s.ep);
+  if (s.offload) text += ", CPU offload";
+  text += ", checkpointing " + std::string(to_string(s.checkpointing));
+  size("micro-batch", s.micro_batch), size("accumulation", s.grad_accum);
+  return {{"settings", text},
+          {"memory_gib", gib(c.memory.needed)},
+          {"tokens_per_s_per_gpu", speed(c.speed.tokens_per_s)},
+          {"fits", c.memory.fits}};
+}
+
+void add_choices(const Plan& plan, Json& out) {
+  out["steps"] = plan.steps;
+  out["recommendations"] = Json::array();
+  for (const auto& r : plan.recommendations) {
+    out["recommendations"].push_back({{"change", r.change},
+                                      {"effect", r.why},
+                                      {"memory_gib", rounded(r.memory_gib, 2)},
+                                      {"tokens_per_s_per_gpu", speed(r.tokens_per_s)},
+                                      {"fits", r.fits}});
+  }
+  out["alternatives"] = Json::array();
+  for (const Candidate& c : plan.ranked) out["alternatives"].push_back(alternative_json(c));
+  for (const Answer& answer : plan.answers) out["answers"][answer.id] = answer.text;
+}
+
 Json plan_json(const Plan& plan) {
   Json out = {{"applicable", plan.applicable}, {"strategy", plan.strategy}, {"reasons", plan.reasons}};
   if (!plan.applicable) return out;
@@ -104,15 +137,7 @@ Json plan_json(const Plan& plan) {
                           {"peak_tflops", plan.machine.gpu.peak_tflops},
                           {"source", plan.machine.gpu.source},
                           {"gpus", static_cast<long long>(plan.machine.world())}};
-  out["steps"] = plan.steps;
-  out["recommendations"] = Json::array();
-  for (const auto& r : plan.recommendations) {
-    out["recommendations"].push_back({{"change", r.change},
-                                      {"effect", r.why},
-                                      {"memory_gib", rounded(r.memory_gib, 2)},
-                                      {"tokens_per_s_per_gpu", speed(r.tokens_per_s)},
-                                      {"fits", r.fits}});
-  }
+  add_choices(plan, out);
   out["assumptions"] = plan.assumptions;
   for (const auto& [name, text] : plan.files) out["files"][name] = text;
   return out;

@@ -48,6 +48,24 @@ std::string list(const Json& result, const char* key, const char* title) {
   return out;
 }
 
+std::string alternatives(const Json& r) {
+  if (!r.contains("alternatives") || r["alternatives"].size() < 2) return {};
+  std::string out = "\nThe best of each way\n";
+  for (const auto& a : r["alternatives"]) {
+    out += number(a["tokens_per_s_per_gpu"].get<double>(), "  %8.0f tokens/s ") +
+           number(a["memory_gib"].get<double>(), "%7.1f GiB ") + (a["fits"].get<bool>() ? "fits  " : "no    ") +
+           a["settings"].get<std::string>() + "\n";
+  }
+  return out;
+}
+
+std::string answers(const Json& r) {
+  if (!r.contains("answers")) return {};
+  std::string out = "\nQuestions\n";
+  for (const auto& [id, text] : r["answers"].items()) out += "  " + id + ": " + text.get<std::string>() + "\n";
+  return out;
+}
+
 std::string head(const Json& r) {
   const Json& m = r["memory_gib"];
   const Json& used = r["hardware_used"];
@@ -78,14 +96,18 @@ std::string plan_text(const Json& result) {
     out += head(result);
     const Json& s = result["settings"];
     out += "\nSettings\n";
-    for (const auto& [name, value] : s.items())
+    for (const auto& [name, value] : s.items()) {
+      if (value == Json(false) || value == Json(1)) continue;  // what is off or alone says nothing
       out += "  " + line(name, value.is_string() ? value.get<std::string>() : value.dump());
+    }
   } else {
     out += line("strategy", "none: not applicable");
   }
   out += list(result, "reasons", "Why");
   out += list(result, "steps", "From the simplest setting");
+  out += alternatives(result);
   out += list(result, "recommendations", "What would change it");
+  out += answers(result);
   out += list(result, "assumptions", "Assumed");
   if (result.contains("files")) {
     for (const auto& [name, text] : result["files"].items()) out += "\n--- " + name + "\n" + text.get<std::string>();

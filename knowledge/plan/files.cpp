@@ -45,6 +45,19 @@ std::string layer_class(const std::string& family) {
   return {};
 }
 
+// The device mesh, where it is more than one dimension of shards.
+std::string accelerate_mesh(const Setting& s, const Machine& m) {
+  const Shards n = shards_of(s, m);
+  const double shard = std::max(1.0, std::floor(n.weights / s.cp)), replicate = n.data_parallel / shard;
+  if (replicate <= 1 && s.tp <= 1 && s.cp <= 1) return {};
+  std::string out = "parallelism_config:\n";
+  const auto add = [&](const char* name, double size) {
+    out += std::string("  parallelism_config_") + name + "_size: " + whole(size) + "\n";
+  };
+  add("dp_replicate", replicate), add("dp_shard", shard), add("tp", s.tp), add("cp", s.cp);
+  return out;
+}
+
 std::string accelerate_yaml(const Plan& plan) {
   const Setting& s = plan.chosen.setting;
   const Machine& m = plan.machine;
@@ -67,7 +80,7 @@ std::string accelerate_yaml(const Plan& plan) {
     out += "  fsdp_cpu_ram_efficient_loading: true\n";
     out += std::string("  fsdp_offload_params: ") + yes(s.offload) + "\n";
     out += std::string("  fsdp_reshard_after_forward: ") + yes(s.reshard) + "\n";
-    out += "  fsdp_state_dict_type: SHARDED_STATE_DICT\n";
+    out += "  fsdp_state_dict_type: SHARDED_STATE_DICT\n" + accelerate_mesh(s, m);
   }
   if (m.nodes > 1) {
     out += "# Address of the first machine; machine_rank counts from 0, another number on each machine.\n";
@@ -81,32 +94,61 @@ std::string accelerate_yaml(const Plan& plan) {
   return out;
 }
 
-std::string torchtitan_toml(const Plan& plan) {
+// torchtitan's name of a family; empty when it has no such model.
+const char* torchtitan_name(const std::string& family) {
+  if (family == "qwen3" || family == "qwen3_moe") return "qwen3";
+  if (family == "deepseek_v3") return "deepseek_v3";
+  return family.starts_with("llama") || family == "mistral" ? "llama3" : "";
+}
+
+std::string torchtitan_model(const Plan& plan) {
+  const std::string name = torchtitan_name(plan.shape.family);
+  std::string out = "[model]\n";
+  if (name.empty()) out += "# torchtitan has no model of the family " + plan.shape.family + ": register yours.\n";
+  out += "name = \"" + (name.empty() ? "llama3" : name) + "\"\n";
+  if (plan.chosen.setting.fp8) out += "converters = [\"quantize.linear.float8\"]\n";
+  return out + "\n";
+}
+
+std::string torchtitan_training(const Plan& plan) {
+  const Setting& s = plan.chosen.setting;
+  const double step_batch = s.micro_batch * s.grad_accum * shards_of(s, plan.machine).data_parallel;
+  std::string out = "[training]\nlocal_batch_size = " + whole(s.micro_batch * (s.pp > 1 ? s.grad_accum : 1)) + "\n";
+  if (s.grad_accum > 1 && s.pp <= 1) out += "global_batch_size = " + whole(step_batch) + "\n";
+  out += "seq_len = " + whole(s.seq) + "\n";
+  if (plan.tokens > 0) out += "steps = " + whole(std::max(1.0, std::ceil(plan.tokens / (step_batch * s.seq)))) + "\n";
+  out += std::string("mixed_precision_param = \"") + (s.param_bytes > 2 ? "float32" : "bfloat16") +
+         "\"\nmixed_precision_reduce = \"float32\"\n";
+  return out + "enable_cpu_offload = " + yes(s.offload) + "\n\n";
+}
+
+std::string torchtitan_mesh(const Plan& plan) {
   const Setting& s = plan.chosen.setting;
   const Shards n = shards_of(s, plan.machine);
   const double replicate = is_fsdp(s.sharding) ? std::max(1.0, n.data_parallel * s.cp / n.weights) : n.data_parallel;
   const double shard = is_fsdp(s.sharding) ? n.data_parallel / replicate : 1;
-  std::string out = "[model]\nname = \"llama3\"\n\n[training]\n";
-  out += "local_batch_size = " + whole(s.micro_batch) + "\n";
-  if (s.grad_accum > 1) out += "global_batch_size = " + whole(s.micro_batch * s.grad_accum * n.data_parallel) + "\n";
-  out += "seq_len = " + whole(s.seq) + "\n";
-  out += std::string("mixed_precision_param = \"") + (s.param_bytes > 2 ? "float32" : "bfloat16") +
-         "\"\nmixed_precision_reduce = \"float32\"\n";
-  out += std::string("enable_cpu_offload = ") + yes(s.offload) + "\n\n[parallelism]\n";
-  out +=
-      "data_parallel_replicate_degree = " + whole(replicate) + "\ndata_parallel_shard_degree = " + whole(shard) + "\n";
+  std::string out = "[parallelism]\ndata_parallel_replicate_degree = " + whole(replicate) +
+                    "\ndata_parallel_shard_degree = " + whole(shard) + "\n";
   out += std::string("fsdp_reshard_after_forward = \"") + (s.reshard ? "always" : "never") + "\"\n";
   out += "tensor_parallel_degree = " + whole(s.tp) + "\npipeline_parallel_degree = " + whole(s.pp) +
          "\ncontext_parallel_degree = " + whole(s.cp) + "\n";
-  out += "\n[activation_checkpoint]\n";
+  if (s.pp > 1) out += "pipeline_parallel_microbatch_size = " + whole(s.micro_batch) + "\n";
+  if (s.ep > 1) out += "expert_parallel_degree = " + whole(s.ep) + "\n";
+  return out + "\n";
+}
+
+std::string torchtitan_toml(const Plan& plan) {
+  const Setting& s = plan.chosen.setting;
+  std::string out = torchtitan_model(plan) + torchtitan_training(plan) + torchtitan_mesh(plan);
   const bool selective =
       s.checkpointing == Checkpointing::kSelective || s.checkpointing == Checkpointing::kSelectiveLayer;
-  out += std::string("mode = \"") + (selective ? "selective" : std::string(to_string(s.checkpointing))) + "\"\n";
-  if (selective)
+  out += std::string("[activation_checkpoint]\nmode = \"") +
+         (selective ? "selective" : std::string(to_string(s.checkpointing))) + "\"\n";
+  if (selective) {
     out +=
         std::string("selective_ac_option = \"") + (s.checkpointing == Checkpointing::kSelective ? "op" : "2") + "\"\n";
-  out += std::string("\n[compile]\nenable = ") + yes(s.compile) + "\n";
-  return out;
+  }
+  return out + "\n[compile]\nenable = " + yes(s.compile) + "\n";
 }
 
 std::string torchrun_line(const Machine& m) {
@@ -161,16 +203,29 @@ std::string run_spec(const Plan& plan) {
   return to_text(spec, 2) + "\n";
 }
 
+// Why accelerate cannot run this setting; empty when it can.
+std::string beyond_accelerate(const Setting& s, const Machine& m) {
+  if (s.pp > 1) return "it has no pipeline";
+  if (s.ep > 1) return "it has no expert parallelism";
+  if (s.cp > 1 && shards_of(s, m).weights <= s.cp) return "its context parallelism needs ranks left to shard over";
+  return {};
+}
+
+void write_file(Plan& plan, const std::string& name) {
+  const auto keep = [&](std::string text) { plan.files.emplace_back(name, std::move(text)); };
+  if (name == "torchtitan") return keep(torchtitan_toml(plan));
+  if (name == "torchrun") return keep(torchrun_line(plan.machine));
+  if (name == "sbatch") return keep(sbatch_file(plan.machine));
+  if (name == "run_spec") return keep(run_spec(plan));
+  const std::string why = beyond_accelerate(plan.chosen.setting, plan.machine);
+  if (why.empty()) return keep(accelerate_yaml(plan));
+  plan.assumptions.push_back("no accelerate file: " + why);
+}
+
 }  // namespace
 
 void write_files(Plan& plan, const std::vector<std::string>& names) {
-  for (const auto& name : names) {
-    if (name == "accelerate") plan.files.emplace_back(name, accelerate_yaml(plan));
-    if (name == "torchtitan") plan.files.emplace_back(name, torchtitan_toml(plan));
-    if (name == "torchrun") plan.files.emplace_back(name, torchrun_line(plan.machine));
-    if (name == "sbatch") plan.files.emplace_back(name, sbatch_file(plan.machine));
-    if (name == "run_spec") plan.files.emplace_back(name, run_spec(plan));
-  }
+  for (const auto& name : names) write_file(plan, name);
 }
 
 }  // namespace fx::knowledge::plan

@@ -4,6 +4,7 @@
 #include <cstdio>
 
 #include "knowledge/plan/machine.h"
+#include "knowledge/plan/search.h"
 
 namespace fx::knowledge::plan {
 namespace {
@@ -22,6 +23,7 @@ Plan nothing_to_train() {
 }
 
 void set_cost(Plan& plan, const PlanArgs& args) {
+  plan.tokens = args.data.tokens.value_or(0);
   if (!args.data.tokens || plan.chosen.speed.tokens_per_s <= 0) return;
   plan.hours = *args.data.tokens / (plan.chosen.speed.tokens_per_s * plan.machine.world()) / 3600;
   if (args.price_per_gpu_hour) plan.cost = plan.hours * plan.machine.world() * *args.price_per_gpu_hour;
@@ -59,12 +61,17 @@ Result<Plan> make_plan(const PlanArgs& args) {
   if (!resolved) return resolved.error();
   plan.assumptions = shape->assumed;
   plan.assumptions.insert(plan.assumptions.end(), resolved->assumed.begin(), resolved->assumed.end());
-  plan.chosen = choose(*shape, plan.count, *resolved, *machine, plan.reasons);
+  Choice choice = choose(*shape, plan.count, *resolved, *machine);
+  plan.chosen = std::move(choice.best);
+  plan.ranked = std::move(choice.ranked);
+  plan.reasons = std::move(choice.reasons);
   if (!std::isfinite(plan.chosen.memory.allocated) || !std::isfinite(plan.chosen.speed.tokens_per_s)) {
     return invalid_argument("model", "sizes are too large to plan with", "check hidden_size, layers and vocab_size");
   }
   set_strategy(plan);
   set_recommendations(plan);
+  set_steps(plan);
+  if (args.answers) set_answers(plan);
   set_cost(plan, args);
   write_files(plan, args.files);
   return plan;

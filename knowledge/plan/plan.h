@@ -26,6 +26,11 @@ struct Recommendation {
   bool fits = false;
 };
 
+// One of the questions that a user of FSDP asks before a run, answered from this plan's numbers.
+struct Answer {
+  std::string id, text;  // id: "best_batch"
+};
+
 struct Plan {
   bool applicable = true;
   std::string strategy;  // fsdp, hsdp, ddp, single-gpu, megatron-style ep/pp, none
@@ -34,7 +39,10 @@ struct Plan {
   ModelShape shape;
   ParamCount count;
   Candidate chosen;
+  std::vector<Candidate> ranked;  // the best setting of each way of spreading the work, fitting ones first, by speed
   std::vector<Recommendation> recommendations;
+  std::vector<Answer> answers;
+  double tokens = 0;                                       // to train on; 0: not given
   double hours = 0, cost = 0;                              // 0: no data size or no price given
   std::vector<std::pair<std::string, std::string>> files;  // name, text
 };
@@ -44,14 +52,14 @@ struct Plan {
 Result<Plan> make_plan(const PlanArgs& args);
 
 Candidate evaluate(const ModelShape& shape, const ParamCount& count, const Setting& setting, const Machine& machine);
-// Decides what was left open: the fastest setting that fits with spare memory, the simpler of two that are about equal;
-// the one that needs the least memory when none fits. Adds to reasons why.
-Candidate choose(const ModelShape& shape, const ParamCount& count, const Resolved& resolved, const Machine& machine,
-                 std::vector<std::string>& reasons);
 // strategy and reasons: also when FSDP is the wrong tool for the asked setting.
 void set_strategy(Plan& plan);
-// Ranked changes, and the ladder from the simplest setting to the chosen one.
+// Ranked changes of one setting each.
 void set_recommendations(Plan& plan);
+// The ladder from the simplest setting to the chosen one: what each rung needs, and the plan without it.
+void set_steps(Plan& plan);
+// Peak, wrapping, batch, sequence, GPUs, offload, checkpointing, dtypes, HSDP, resharding, and who holds what.
+void set_answers(Plan& plan);
 // Texts of ready files for the chosen setting: accelerate, torchtitan, torchrun, sbatch, run_spec.
 void write_files(Plan& plan, const std::vector<std::string>& names);
 

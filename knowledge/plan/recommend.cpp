@@ -1,9 +1,10 @@
-// Ranked changes of one setting each, and the ladder from the simplest setting.
+// Ranked changes of one setting each.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <functional>
 
+#include "knowledge/plan/lora.h"
 #include "knowledge/plan/plan.h"
 
 namespace fx::knowledge::plan {
@@ -11,6 +12,8 @@ namespace {
 
 constexpr double kGib = 1024.0 * 1024 * 1024;
 constexpr std::size_t kMost = 6;
+// Adapter rank of the suggested methods: the libraries' usual default.
+constexpr double kAdapterRank = 16;
 
 struct Change {
   std::string text;
@@ -57,6 +60,24 @@ void add_memory_changes(const Plan& plan, std::vector<Change>& out) {
     add(out, arrow("optimizer", "adamw", "adamw-fused"), s, [](Setting& x) { x.optimizer = Optimizer::kAdamwFused; });
 }
 
+// Adapters, when the whole model is trained and does not fit.
+void add_method_changes(const Plan& plan, std::vector<Change>& out) {
+  const Setting& s = plan.chosen.setting;
+  if (plan.machine.cpu || plan.chosen.memory.fits || s.method == Method::kQlora) return;
+  const auto adapt = [&](Setting& x) {
+    const AdapterSize size = adapter_size(plan.shape, {"all-linear"});
+    x.lora_params = kAdapterRank * size.params_per_rank_unit;
+    x.adapted_width = size.input_width, x.adapted_output = size.output_width, x.adapted_modules = size.modules;
+  };
+  if (s.method == Method::kFull) {
+    add(out, "method: full -> lora (rank 16, all-linear)", s, [&](Setting& x) { x.method = Method::kLora, adapt(x); });
+  }
+  add(out, arrow("method", to_string(s.method), "qlora") + " (nf4 base)", s, [&](Setting& x) {
+    if (x.method == Method::kFull) adapt(x);
+    x.method = Method::kQlora, x.quant = Quant::kNf4;
+  });
+}
+
 void add_layout_changes(const Plan& plan, std::vector<Change>& out) {
   const Setting& s = plan.chosen.setting;
   const bool one = plan.machine.world() <= 1;
@@ -93,39 +114,12 @@ bool useful(const Candidate& now, const Candidate& then) {
   return then.speed.tokens_per_s > 1.02 * now.speed.tokens_per_s || then.memory.allocated < 0.9 * now.memory.allocated;
 }
 
-std::string step_line(const Plan& plan, const char* name, const Setting& s) {
-  const Candidate c = evaluate(plan.shape, plan.count, s, plan.machine);
-  return std::string(name) + ": " + gib_text(c.memory.needed) + " needed of " +
-         gib_text(plan.machine.gpu.memory_gib * kGib) + (c.memory.fits ? ", fits" : ", does not fit");
-}
-
-void set_steps(Plan& plan) {
-  const Setting& s = plan.chosen.setting;
-  Setting x = s;
-  x.sharding = plan.machine.world() > 1 ? Sharding::kDdp : Sharding::kNone;
-  x.checkpointing = Checkpointing::kNone;
-  x.offload = false;
-  plan.steps.push_back(
-      step_line(plan, plan.machine.world() > 1 ? "data parallel, nothing else" : "one device, nothing else", x));
-  if (s.checkpointing != Checkpointing::kNone) {
-    x.checkpointing = s.checkpointing;
-    plan.steps.push_back(step_line(plan, "+ activation checkpointing", x));
-  }
-  if (is_fsdp(s.sharding)) {
-    x.sharding = s.sharding;
-    plan.steps.push_back(step_line(plan, "+ sharding", x));
-  }
-  if (s.offload) {
-    x.offload = true;
-    plan.steps.push_back(step_line(plan, "+ CPU offload", x));
-  }
-}
-
 }  // namespace
 
 void set_recommendations(Plan& plan) {
   std::vector<Change> changes;
   add_memory_changes(plan, changes);
+  add_method_changes(plan, changes);
   add_layout_changes(plan, changes);
   for (const auto& change : changes) {
     const Candidate then = evaluate(plan.shape, plan.count, change.setting, plan.machine);
@@ -138,7 +132,6 @@ void set_recommendations(Plan& plan) {
                      return a.fits != b.fits ? a.fits : a.tokens_per_s > b.tokens_per_s;
                    });
   if (plan.recommendations.size() > kMost) plan.recommendations.resize(kMost);
-  set_steps(plan);
 }
 
 }  // namespace fx::knowledge::plan

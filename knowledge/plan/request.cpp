@@ -62,6 +62,9 @@ void add_shape(Fields<T>& f) {
   f.add("seq_len", &T::seq_len, "tokens of one sequence").min(1).max(1e8);
   f.add("micro_batch", &T::micro_batch, "sequences per GPU and forward pass").min(1).max(1e6);
   f.add("grad_accum", &T::grad_accum, "forward passes per optimizer step").min(1).max(1e6);
+  f.add("global_batch_size", &T::global_batch_size, "sequences per optimizer step over all GPUs; decides grad_accum")
+      .min(1)
+      .max(1e9);
   f.add("activation_checkpointing", &T::activation_checkpointing, "what is recomputed in backward")
       .one_of({"none", "selective", "selective-layer", "full"});
   f.add("cpu_offload", &T::cpu_offload, "parameters, gradients and optimizer state live in host memory");
@@ -109,6 +112,7 @@ const Fields<PlanArgs>& plan_fields() {
           .add("price_per_gpu_hour", &PlanArgs::price_per_gpu_hour, "price of one GPU for one hour")
           .min(0)
           .max(1e6)
+          .add("answers", &PlanArgs::answers, "answer the usual questions about an FSDP run in words; default true")
           .add("files", &PlanArgs::files, "ready files to write")
           .one_of({"accelerate", "torchtitan", "torchrun", "sbatch", "run_spec"})
           .max_items(10);

@@ -21,7 +21,7 @@ struct TrainingArgs {
   std::optional<long long> lora_rank;
   std::vector<std::string> lora_targets, modules_to_save;
   std::optional<std::string> base_quant;
-  std::optional<long long> seq_len, micro_batch, grad_accum;
+  std::optional<long long> seq_len, micro_batch, grad_accum, global_batch_size;
   std::optional<std::string> param_dtype, reduce_dtype, master_dtype;
   std::optional<bool> amp;
   std::optional<std::string> optimizer;
@@ -46,6 +46,7 @@ struct PlanArgs {
   TrainingArgs training;
   DataArgs data;
   std::optional<double> price_per_gpu_hour;
+  bool answers = true;             // whether to answer the usual questions in words
   std::vector<std::string> files;  // which ready files to write
 };
 

@@ -63,7 +63,7 @@ void set_dtypes(const TrainingArgs& t, const Machine& m, Resolved& out) {
   const bool low_reduce = t.reduce_dtype && *t.reduce_dtype != "fp32";
   s.master_bytes =
       t.master_dtype ? dtype_bytes(*t.master_dtype) : (s.method != Method::kFull && low_reduce ? s.param_bytes : 4);
-  out.open.master = !t.master_dtype && !t.reduce_dtype && s.method == Method::kFull && s.param_bytes < 4;
+  out.open.master = !t.master_dtype && !t.reduce_dtype && s.method == Method::kFull && s.param_bytes < 4 && !m.cpu;
   s.amp = t.amp.value_or(s.sharding == Sharding::kNone && s.master_bytes > s.param_bytes);
   if (!t.reduce_dtype && s.master_bytes == 2) s.reduce_bytes = 2;
   using O = Optimizer;
@@ -71,6 +71,7 @@ void set_dtypes(const TrainingArgs& t, const Machine& m, Resolved& out) {
       choice<O>(t.optimizer.value_or("adamw"), {O::kAdamw, O::kAdamwFused, O::kAdamw8bit, O::kPagedAdamw,
                                                 O::kPagedAdamw8bit, O::kSgd, O::kAdafactor, O::kLion, O::kMuon});
   s.optimizer_in_backward = t.optimizer_in_backward.value_or(false);
+  out.open.optimizer = !t.optimizer && s.method == Method::kFull && !m.cpu;
 }
 
 void set_layout(const TrainingArgs& t, const Machine& m, Resolved& out) {
@@ -96,8 +97,8 @@ void set_layout(const TrainingArgs& t, const Machine& m, Resolved& out) {
   out.open.reshard = !t.reshard_after_forward;
   out.open.checkpointing = !t.activation_checkpointing && !m.cpu;
   out.open.offload = !t.cpu_offload && !m.cpu;
-  out.open.loss = !t.loss_impl;
-  out.open.tp = !t.tp && !t.pp && !t.cp;
+  out.open.loss = !t.loss_impl && !m.cpu;
+  out.open.tp = !t.tp && !t.pp && !t.cp && !t.ep && !m.cpu;
 }
 
 void set_batch(const TrainingArgs& t, const ModelShape& shape, Resolved& out) {
@@ -112,6 +113,8 @@ void set_batch(const TrainingArgs& t, const ModelShape& shape, Resolved& out) {
   s.micro_batch = t.micro_batch ? static_cast<double>(*t.micro_batch) : 1;
   s.grad_accum = t.grad_accum ? static_cast<double>(*t.grad_accum) : 1;
   out.open.micro_batch = !t.micro_batch;
+  out.open.accumulation = !t.grad_accum;
+  out.global_batch = t.global_batch_size && !t.grad_accum ? static_cast<double>(*t.global_batch_size) : 0;
 }
 
 void check(const PlanArgs& args, const ModelShape& shape, const Machine& m, const Setting& s,

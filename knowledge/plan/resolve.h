@@ -7,13 +7,15 @@
 namespace fx::knowledge::plan {
 
 struct Open {
-  bool sharding = false, checkpointing = false, micro_batch = false, offload = false, loss = false, master = false,
-       reshard = false, tp = false;
+  bool sharding = false, checkpointing = false, micro_batch = false, accumulation = false, offload = false,
+       loss = false, master = false, optimizer = false, reshard = false;
+  bool tp = false;  // none of tp, pp, cp, ep was given
 };
 
 struct Resolved {
   Setting setting;
   Open open;
+  double global_batch = 0;           // sequences of one optimizer step over all ranks; 0: not given
   std::vector<std::string> assumed;  // what was chosen without a search, and why
 };
 

@@ -1,112 +1,105 @@
-// The search over what the caller left open.
-#include <algorithm>
+#include "knowledge/plan/search.h"
 
-#include "knowledge/plan/plan.h"
+#include <algorithm>
+#include <tuple>
 
 namespace fx::knowledge::plan {
 namespace {
 
-// Memory kept free for what a plan cannot see (fragmentation over time, longer samples).
+constexpr double kGib = 1024.0 * 1024 * 1024;
+// Share of memory kept free for what a plan cannot see (fragmentation over time, longer samples).
 constexpr double kSpare = 0.06;
-// Two settings closer than this in speed count as equal: the simpler one (earlier in the list) wins.
+// Two settings closer than this share in speed count as equal: the simpler one (earlier in the list) wins.
 constexpr double kSame = 0.03;
-// Larger micro-batches than this many tokens a GPU gain nothing more.
-constexpr double kEnoughTokens = 32768;
-
-struct Grid {
-  std::vector<Sharding> shardings;
-  std::vector<bool> offloads, reshards;
-  std::vector<Checkpointing> checkpointings;
-  std::vector<double> batches, tps;
-};
-
-Grid grid_of(const ModelShape& shape, const Resolved& r, const Machine& m) {
-  const Setting& s = r.setting;
-  Grid g{{s.sharding}, {s.offload}, {s.reshard}, {s.checkpointing}, {s.micro_batch}, {s.tp}};
-  if (r.open.sharding && m.world() > 1) {
-    g.shardings = {Sharding::kDdp, Sharding::kFsdp2};
-    if (m.nodes > 1) g.shardings.push_back(Sharding::kHsdp);
-  }
-  if (r.open.reshard && r.open.sharding) g.reshards = {true, false};
-  using C = Checkpointing;
-  if (r.open.checkpointing) g.checkpointings = {C::kNone, C::kSelective, C::kFull};
-  if (r.open.offload) g.offloads = {false, true};
-  if (r.open.micro_batch) {
-    for (double b = 2; b <= 64 && b * s.seq / s.cp <= kEnoughTokens; b *= 2) g.batches.push_back(b);
-  }
-  if (r.open.tp && r.open.sharding && m.gpu.link == Link::kNvlink && !shape.is_moe()) {
-    for (double tp = 2; tp <= std::min(8.0, m.gpus_per_node); tp *= 2) {
-      if (static_cast<long long>(shape.heads) % static_cast<long long>(tp) == 0 &&
-          static_cast<long long>(m.world()) % static_cast<long long>(tp) == 0)
-        g.tps.push_back(tp);
-    }
-  }
-  return g;
-}
-
-std::vector<Setting> settings_of(const Grid& g, const Setting& base) {
-  std::vector<Setting> out;
-  for (const double tp : g.tps) {
-    for (const bool offload : g.offloads) {
-      for (const Sharding sharding : g.shardings) {
-        for (const bool reshard : g.reshards) {
-          for (const Checkpointing checkpointing : g.checkpointings) {
-            for (const double batch : g.batches) {
-              Setting s = base;
-              s.tp = tp, s.offload = offload, s.sharding = sharding, s.reshard = reshard;
-              s.checkpointing = checkpointing, s.micro_batch = batch;
-              const bool idle =
-                  !is_fsdp(sharding) && (offload != base.offload || reshard != base.reshard || tp != base.tp);
-              if (!idle) out.push_back(s);
-            }
-          }
-        }
-      }
-    }
-  }
-  return out;
-}
+// Gain in speed that pays for the model code which tensor, context, pipeline or expert parallelism asks for.
+constexpr double kWorthTheWork = 0.10;
+constexpr std::size_t kMostRanked = 6;
 
 bool safe(const Candidate& c, const Machine& m) {
-  return c.memory.fits && c.memory.needed <= (1 - kSpare) * m.gpu.memory_gib * 1024 * 1024 * 1024;
+  return c.memory.fits && c.memory.needed <= (1 - kSpare) * m.gpu.memory_gib * kGib;
+}
+
+int grade(const Candidate& c, const Machine& m) {
+  return safe(c, m) ? 2 : c.memory.fits ? 1 : 0;
+}
+
+bool splits_layers(const Setting& s) {
+  return s.tp * s.cp * s.pp * s.ep > 1;
 }
 
 bool better(const Candidate& a, const Candidate& b, const Machine& m) {
-  const int rank_a = safe(a, m) ? 2 : a.memory.fits ? 1 : 0, rank_b = safe(b, m) ? 2 : b.memory.fits ? 1 : 0;
-  if (rank_a != rank_b) return rank_a > rank_b;
-  if (rank_a == 0) return a.memory.needed < b.memory.needed;
-  return a.speed.tokens_per_s > (1 + kSame) * b.speed.tokens_per_s;
+  const int grade_a = grade(a, m), grade_b = grade(b, m);
+  if (grade_a != grade_b) return grade_a > grade_b;
+  if (grade_a == 0) return a.memory.needed < b.memory.needed;
+  const double margin = splits_layers(a.setting) && !splits_layers(b.setting) ? kWorthTheWork : kSame;
+  return a.speed.tokens_per_s > (1 + margin) * b.speed.tokens_per_s;
+}
+
+auto way_of_spreading(const Setting& s) {
+  return std::tuple(s.sharding, s.reshard, s.tp, s.cp, s.pp, s.ep, s.offload, s.master_bytes, s.optimizer);
+}
+
+// The best of each way, kept in the order in which the ways were met.
+void keep(std::vector<Candidate>& ranked, Candidate&& next, const Machine& m) {
+  for (auto& known : ranked) {
+    if (way_of_spreading(known.setting) != way_of_spreading(next.setting)) continue;
+    if (better(next, known, m)) known = std::move(next);
+    return;
+  }
+  ranked.push_back(std::move(next));
+}
+
+void sort_ranked(std::vector<Candidate>& ranked) {
+  std::stable_sort(ranked.begin(), ranked.end(), [](const Candidate& a, const Candidate& b) {
+    if (a.memory.fits != b.memory.fits) return a.memory.fits;
+    return a.memory.fits ? a.speed.tokens_per_s > b.speed.tokens_per_s : a.memory.needed < b.memory.needed;
+  });
+  if (ranked.size() > kMostRanked) ranked.resize(kMostRanked);
+}
+
+// What a step of reach was taken for, said in terms of what it now uses.
+void explain_reach(const Candidate& usual, const Candidate& now, const Machine& m, std::vector<std::string>& reasons) {
+  if (!now.memory.fits) return;
+  const std::string before = "Without it the least would be " + gib_text(usual.memory.needed) + " of " +
+                             gib_text(m.gpu.memory_gib * kGib) + ".";
+  const Setting &a = usual.setting, &b = now.setting;
+  if (b.master_bytes < a.master_bytes) {
+    reasons.push_back(
+        "fp32 master weights do not fit: the plan trains in the compute dtype alone, at some risk to the loss. " +
+        before);
+  }
+  if (b.optimizer != a.optimizer) reasons.push_back("The optimizer keeps its states in 8 bits. " + before);
+  if (b.offload && !a.offload) reasons.push_back("State lives in host memory, which costs speed. " + before);
+  if (b.pp > a.pp) reasons.push_back("Layers are split into a pipeline. " + before);
 }
 
 }  // namespace
 
-Candidate choose(const ModelShape& shape, const ParamCount& count, const Resolved& r, const Machine& m,
-                 std::vector<std::string>& reasons) {
-  const auto settings = settings_of(grid_of(shape, r, m), r.setting);
-  Candidate best = evaluate(shape, count, settings.empty() ? r.setting : settings.front(), m);
-  for (std::size_t i = 1; i < settings.size(); ++i) {
-    Candidate next = evaluate(shape, count, settings[i], m);
-    if (better(next, best, m)) best = std::move(next);
-  }
-  if (!best.memory.fits && r.open.master && r.setting.master_bytes > 2) {
-    Resolved low = r;
-    low.setting.master_bytes = low.setting.reduce_bytes = low.setting.param_bytes;
-    low.setting.amp = false;
-    std::vector<std::string> low_reasons;
-    Candidate next = choose(shape, count, low, m, low_reasons);
-    if (next.memory.fits) {
-      reasons.push_back(
-          "fp32 master weights do not fit: the plan trains in the compute dtype alone, at some risk to the loss.");
-      reasons.insert(reasons.end(), low_reasons.begin(), low_reasons.end());
-      return next;
+Choice choose(const ModelShape& shape, const ParamCount& count, const Resolved& r, const Machine& m) {
+  Choice choice;
+  std::size_t tried = 0;
+  for (const Reach reach : {Reach::kUsual, Reach::kCostly, Reach::kLowerState}) {
+    const auto settings = settings_in_reach(shape, r, m, reach);
+    if (reach != Reach::kUsual && settings.size() <= tried) continue;  // everything was fixed
+    tried = settings.size();
+    choice.ranked.clear();
+    Candidate best;
+    for (const Setting& setting : settings) {
+      Candidate next = evaluate(shape, count, setting, m);
+      if (choice.ranked.empty() || better(next, best, m)) best = next;
+      keep(choice.ranked, std::move(next), m);
     }
+    const Candidate before = std::exchange(choice.best, best);
+    if (reach != Reach::kUsual) explain_reach(before, choice.best, m, choice.reasons);
+    if (choice.best.memory.fits) break;
   }
-  if (settings.size() > 1) {
-    reasons.push_back("Chosen from " + std::to_string(settings.size()) + " settings: the fastest that fits with " +
-                      std::to_string(static_cast<int>(kSpare * 100)) +
-                      " % of memory spare, the simpler of near equals.");
+  sort_ranked(choice.ranked);
+  if (tried > 1) {
+    choice.reasons.push_back("Chosen from " + std::to_string(tried) + " settings: the fastest that fits with " +
+                             std::to_string(static_cast<int>(kSpare * 100)) +
+                             " % of memory spare, the simpler of near equals.");
   }
-  return best;
+  return choice;
 }
 
 }  // namespace fx::knowledge::plan

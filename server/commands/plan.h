@@ -14,7 +14,10 @@ struct PlanOptions {
   std::string method;                // empty: the planner chooses
   int seq_len = 0, micro_batch = 0;  // 0: the planner chooses
   double tokens = 0;
-  double price = 0;  // per GPU and hour
+  double price = 0;        // per GPU and hour
+  std::string sharding;    // empty: the planner chooses
+  bool questions = false;  // also answer the usual questions in words
+  std::string write;       // folder for the ready files; empty: none
   bool json = false;
 };
 
