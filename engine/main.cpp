@@ -22,6 +22,7 @@
 #include "engine/kernels/matmul.h"
 #include "engine/kernels/rows.h"
 #include "engine/logits.h"
+#include "engine/memory/block_cache.h"
 #include "engine/train/loop.h"
 
 namespace fx::engine {
@@ -130,9 +131,9 @@ int run(const std::vector<std::string>& arguments) {
 }  // namespace fx::engine
 
 int main(int argc, char** argv) {
-  // Large buffers go back to the system when freed. Left alone, glibc raises the threshold by itself and memory creeps
-  // up.
-  mallopt(M_MMAP_THRESHOLD, 32 << 20);
+  // Left alone, glibc raises this threshold by itself, and what libraries allocate creeps into the heap.
+  mallopt(M_MMAP_THRESHOLD, 1 << 20);
+  fx::engine::use_block_cache_for_tensors(std::size_t{96} << 20);
   struct sigaction action {};
   action.sa_handler = [](int) { fx::engine::stop_requested = true; };
   sigaction(SIGTERM, &action, nullptr);

@@ -11,7 +11,7 @@
 #include "base/file.h"
 #include "engine/checkpoint/checkpoint.h"
 #include "engine/data/batches.h"
-#include "engine/train/memory.h"
+#include "engine/memory/resident.h"
 #include "engine/train/step.h"
 
 namespace fx::engine {

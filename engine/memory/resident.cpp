@@ -1,4 +1,4 @@
-#include "engine/train/memory.h"
+#include "engine/memory/resident.h"
 
 #include <sys/resource.h>
 
