@@ -51,7 +51,7 @@ Claim evaluate(const Scene& s, const MarkView& m) {
   if (errors.empty()) return out;
   const bool per_rank = std::any_of(errors.begin(), errors.end(), [&](int line) {
     return matches_any(
-        "dp_rank|_rank_|rank_*|world size|world_size|gpus|ranks|random_states|universal|data parallel size|shards",
+        "dp_rank|exp_avg|flat_param|_rank_|rank_*|world size|world_size|gpus|ranks|random_states|universal|data parallel size|shards",
         s.book.at(line).low);
   });
   const bool loads = s.book.mentions("checkpoint|resum|load_state|loading states|restor");

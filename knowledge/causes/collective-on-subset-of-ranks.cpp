@@ -40,6 +40,21 @@ Claim evaluate(const Scene& s, const MarkView& m) {
     // One saver that the others simply wait for is slow, not alone: they must have gone on to other work.
     out.score = std::max(out.score, stall.moves.size() >= 2 || ahead ? 0.91 : 0.8);
   }
+  // Some ranks found a checkpoint and load it, others found none: they take different branches.
+  std::set<int> found, none;
+  for (const int line : m("resume").lines) {
+    const auto& row = s.book.at(line);
+    if (row.rank < 0 || line > stall.first || matches_any("watchdog|error|file \"", row.low)) continue;
+    const bool absent = matches_any("no checkpoint|not found|fresh|scratch|does not exist|nothing to resume", row.low);
+    if (!absent && !matches_any("load|resum|found|restor", row.low)) continue;
+    (absent ? none : found).insert(row.rank);
+    if (out.lines.size() < 4) out.show(line);
+  }
+  if (!found.empty() && !none.empty()) {
+    out.score = std::max(out.score, 0.92);
+  } else if (out.score == 0) {
+    out.lines.clear();
+  }
   if (out.score == 0 && m("file_branch")) {
     const auto ranks = s.book.ranks_of(m("file_branch").lines);
     if (!differing_counts(s.book, m("file_branch").lines).lines.empty() || ranks.size() >= 2) out.score = 0.78;
@@ -70,6 +85,7 @@ CauseRule collective_on_subset_of_ranks() {
           {{"file_branch",
             "file exists|not found, *training|checkpoint found|no checkpoint|exists: true"
             "|exists: false|os.path.exists|cache hit|cache miss|found cache"},
+           {"resume", "checkpoint|resum|scratch|fresh start"},
            {"decision",
             "-> stop|-> epoch|-> saving|-> not|-> skip|-> continue|patience|early stop|should_stop|should_save"},
            {"engine", "update_weights|weight sync|weight update|weight transfer|vllm|sglang"}},

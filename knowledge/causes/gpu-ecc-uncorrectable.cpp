@@ -12,7 +12,10 @@ Claim evaluate(const Scene& s, const MarkView& m) {
   for (const int line : m("ecc").lines) {
     const auto& low = s.book.at(line).low;
     // A monitoring table that reads zero is health, not a fault.
-    if (matches_any("uncorr*: 0|uncorrect*: 0|uncorrect*0 errors|pending: no|pending*: no", low)) continue;
+    if (matches_any(
+            "ecc errors: 0|ecc errors=0|ecc: 0|no ecc|0 ecc|ecc*none|uncorr*: 0|uncorrect*: 0|uncorrect*0 errors|pending: no|pending*: no",
+            low))
+      continue;
     if (matches_any("$ ", low)) continue;
     signs.push_back(line);
   }

@@ -36,7 +36,7 @@ Claim evaluate(const Scene& s, const MarkView& m) {
 CauseRule gpu_fell_off_bus() {
   return {"gpu-fell-off-bus",
           {{"lost",
-            "fallen off the bus|gpu is lost|unable to determine the device handle"
+            "fallen off the bus|rev ff|gpu is lost|unable to determine the device handle"
             "|no devices were found|probe routine failed|gpu*not responding|gpu has disappeared"
             "|gpu*disappeared|rminitadapter failed|gpu_is_lost|device*is lost|gpu lost"},
            {"list", "nvidia-smi -l"},

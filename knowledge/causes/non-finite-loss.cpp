@@ -13,13 +13,16 @@ Claim evaluate(const Scene& s, const MarkView& m) {
   }
   // A loss that exploded, and zeros after it (fp16 turns NaN into 0 in some trainers).
   int exploded = -1;
+  bool jumped = false;
   for (std::size_t i = 1; i < s.steps.size(); ++i) {
     const auto& before = s.steps[i - 1];
     const auto& now = s.steps[i];
     const bool jump =
         now.loss_finite && before.loss_finite && before.loss > 0 && now.loss > 2.5 * before.loss && now.loss > 8;
-    const bool zero = now.loss == 0 && before.loss > 1;
+    const bool healthy_after = i + 1 < s.steps.size() && s.steps[i + 1].loss_finite && s.steps[i + 1].loss > 0;
+    const bool zero = now.loss == 0 && before.loss > 1 && !healthy_after;
     if ((jump || zero) && exploded < 0) exploded = now.line;
+    jumped = jumped || jump;
   }
   const long skips = m("overflow").count;
   const bool at_minimum =
@@ -43,7 +46,7 @@ Claim evaluate(const Scene& s, const MarkView& m) {
   const bool recovered = std::any_of(s.steps.begin(), s.steps.end(), [&](const StepEvent& step) {
     return !bad.empty() && step.line > bad.back() && step.loss_finite && step.loss > 0;
   });
-  if (recovered && exploded < 0 && skips == 0) out.score = std::min(out.score, 0.6);
+  if (recovered && !jumped && skips == 0) out.score = std::min(out.score, 0.6);
   for (const auto& exception : s.exceptions) {
     if (matches_any("nan|inf", exception.message) && out.lines.size() < 2) out.show(exception.line);
   }

@@ -48,6 +48,17 @@ std::vector<int> crowded_device(const Scene& s) {
   return out;
 }
 
+// A machine has 1, 2, 4, 8 or 16 GPUs: a list of another length lacks one.
+bool device_missing(const Scene& s, const MarkView& m) {
+  for (const int line : m("lists").lines) {
+    const int next = s.book.below(line);
+    if (next < 0 || s.book.at(line).low.find("wc -l") == std::string::npos) continue;
+    const auto count = integer_after(s.book.at(next).low, "");
+    if (count && *count > 2 && *count < 16 && (*count & (*count - 1)) != 0) return true;
+  }
+  return false;
+}
+
 Claim evaluate(const Scene& s, const MarkView& m) {
   const auto& duplicate = m("duplicate");
   const auto& ordinal = m("ordinal");
@@ -64,7 +75,7 @@ Claim evaluate(const Scene& s, const MarkView& m) {
     return out;
   }
   Claim out = claim(duplicate ? 0.95 : m("visible") ? 0.93 : 0.75, duplicate ? duplicate : ordinal, 2);
-  if (m("offbus")) out.score = 0.3;  // a device that died explains a missing ordinal
+  if (m("offbus") || device_missing(s, m)) out.score = 0.3;  // a device that died explains a missing ordinal
   // Only the warning about the barrier's guess of a device, nothing failed on it.
   const bool barrier_guess = !duplicate && matches_any("to perform barrier", s.book.at(ordinal.first()).low);
   if (barrier_guess) out.score = 0.2;
@@ -91,7 +102,7 @@ CauseRule rank_to_gpu_mapping() {
             "cuda_visible_devices|nproc_per_node|nproc-per-node|ngpu=|num_processes|device_count"
             "|current_device|--gpus|gres=|gpus-per-task|gpu-bind"},
            {"offbus",
-            "fallen off the bus|xid*79|gpu is lost|unable to determine the device handle"
+            "fallen off the bus|rev ff|xid*79|gpu is lost|unable to determine the device handle"
             "|probe routine failed|ecc error"},
            {"lists", "nvidia-smi -l"}},
           evaluate};

@@ -10,7 +10,9 @@ Claim evaluate(const Scene& s, const MarkView& m) {
     const auto& low = s.book.at(line).low;
     const auto joined = integer_after(low, "worker_count=");
     const auto world = integer_after(low, "world_size=");
+    const auto awaited = integer_after(low, "waiting for");
     bool fewer = joined && world && *joined < *world;
+    fewer = fewer || (awaited && *awaited > 0 && matches_any("waiting for * more", low));
     if (!joined) {
       // "3/4 clients joined", "joined 3 of 4", "3 out of 4": two numbers, the smaller one first.
       const auto at = low.find("join");

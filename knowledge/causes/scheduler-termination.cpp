@@ -37,18 +37,19 @@ Claim evaluate(const Scene& s, const MarkView& m) {
 }  // namespace
 
 CauseRule scheduler_termination() {
-  return {"scheduler-termination",
-          {{"reason",
-            "due to time limit|due to preemption|due to job requeue|due to node fail|job is preempted"
-            "|is preempted|preempted|preemption|time limit|timelimit|walltime|scancel|cancelled by"
-            "|term_runlimit|term_owner|spot*interrupt|spot*reclaim|evicted|eviction|maintenance event"
-            "|deadlineexceeded|activedeadlineseconds|node drain|requeue|sigusr1|sigusr2"
-            "|job killed*limit|killed by*scheduler|pbs: job killed|terminating node"},
-           {"cancelled", "cancelled at|***cancelled|slurmstepd: error: ***"},
-           {"memory", "oom_kill|oom-kill|out of memory|oom killed|due to memory"},
-           {"own_error", "due to task failure|task failure"},
-           {"later", "--- |resum|evaluation job|new job"}},
-          evaluate};
+  return {
+      "scheduler-termination",
+      {{"reason",
+        "due to time limit|drained|draining|scale-down|scaled down|stopping container|due to preemption|due to job requeue|due to node fail|job is preempted"
+        "|is preempted|preempted|preemption|time limit|timelimit|walltime|scancel|cancelled by"
+        "|term_runlimit|term_owner|spot*interrupt|spot*reclaim|evicted|eviction|maintenance event"
+        "|deadlineexceeded|activedeadlineseconds|node drain|requeue|sigusr1|sigusr2"
+        "|job killed*limit|killed by*scheduler|pbs: job killed|terminating node"},
+       {"cancelled", "cancelled at|***cancelled|slurmstepd: error: ***"},
+       {"memory", "oom_kill|oom-kill|out of memory|oom killed|due to memory"},
+       {"own_error", "due to task failure|task failure"},
+       {"later", "--- |resum|evaluation job|new job"}},
+      evaluate};
 }
 
 }  // namespace fx::knowledge

@@ -80,7 +80,10 @@ std::vector<Timing> timings_in(std::string_view low) {
     const bool percent = low.substr(end, 1) == "%" || low.substr(end, 2) == " %";
     const double unit = unit_seconds(low, end);
     const bool timed = percent || unit > 0 || milliseconds || matches_any("time|data|_s", label);
-    if (const auto kind = kind_of(label); value && kind && timed && !matches_any("util|loss|lr|mem|rank", label))
+    const bool part_of =
+        label.size() >= 3 && (label.substr(label.size() - 3) == "of " || label.substr(label.size() - 3) == " / ");
+    if (const auto kind = part_of ? std::optional(TimeKind::kWhole) : kind_of(label);
+        value && kind && timed && !matches_any("util|loss|lr|mem|rank", label))
       out.push_back({*kind, *value * (percent ? 0.01 : unit > 0 ? unit : milliseconds ? 0.001 : 1), percent});
     label_from = end;
     at = end;

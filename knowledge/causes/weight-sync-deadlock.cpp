@@ -8,7 +8,10 @@ namespace {
 
 Claim evaluate(const Scene& s, const MarkView& m) {
   const Stall stall = find_stall(s);
-  if (!m("sync") || !m("engine") || (!stall.any && !s.book.mentions("hang|stuck|deadlock|blocked"))) return {};
+  if (!m("sync") || !m("engine") ||
+      (!stall.any &&
+       !s.book.mentions("hang|stuck|deadlock|blocked|get timed out|gettimeouterror|no response|never returned")))
+    return {};
   Claim out;
   out.score = 0.92;
   if (s.book.mentions("failed to update parameter|out of range|shape mismatch|size mismatch|shape*param shape"))

@@ -140,8 +140,10 @@ class HeadReader {
   // srun --label: "12: text"
   bool slurm_label() {
     std::size_t at = pos_;
+    while (at < line_.size() && at < 4 && line_[at] == ' ') ++at;
+    const std::size_t begin = at;
     const auto task = number_at(line_, at);
-    if (task < 0 || at - pos_ > 5 || line_.substr(at, 2) != ": ") return false;
+    if (task < 0 || at - begin > 5 || line_.substr(at, 2) != ": ") return false;
     head_.rank = static_cast<int>(task);
     pos_ = at + 1;
     return true;

@@ -30,7 +30,7 @@ constexpr std::array kCode{
     Row{Phase::kSave,
         "state_dict(|_state_dict_utils|save_checkpoint|save_model|save_pretrained|save_state|save_ckpt|_save|torch."
         "save|dcp.save|.save("
-        "|full_tensor|_post_state_dict|_pre_state_dict|get_model_state_dict|gather_state|summon_full_params|_unshard_"
+        "|full_tensor|_unshard_param|_post_state_dict|_pre_state_dict|get_model_state_dict|gather_state|summon_full_params|_unshard_"
         "fsdp_state|export_model"
         "|push_to_hub|consolidate|checkpointing.py"},
     Row{Phase::kGenerate, ".generate(|generate_sequences|_sample(|kv_cache|rollout(|/vllm/|/sglang/"},
@@ -44,7 +44,7 @@ constexpr std::array kCode{
 
 constexpr std::array kAnnounced{
     Row{Phase::kSave,
-        "saving*checkpoint|saving model|saving state|saving current state|save checkpoint|writing "
+        "save_model(|save_checkpoint(|saving*checkpoint|saving model|saving state|saving current state|save checkpoint|writing "
         "checkpoint|gathering*state|saving fsdp"
         "|saving*state|retrieving*state dict|saving to|dcp.save|saving optimizer|model saved|saving "
         "weights|save_pretrained"

@@ -43,7 +43,8 @@ Scope find_scope(const LogBook& book, bool has_losses) {
     return line.head.rank >= 0 && line.low.find("[rank") != std::string::npos;
   });
   // A benchmark of the fabric moves bytes, it trains nothing.
-  const bool benchmark = static_cast<bool>(book.find("core", "benchmark")) && !torch && !has_losses;
+  const bool benchmark =
+      static_cast<bool>(book.find("core", "benchmark")) && !torch && !has_losses && !book.find("core", "trainer");
   scope.distributed = static_cast<bool>(book.find("core", "distributed")) || ranked;
   scope.serving = static_cast<bool>(book.find("core", "serving"));
   scope.training = has_losses || static_cast<bool>(book.find("core", "trainer"));
