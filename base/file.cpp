@@ -21,6 +21,11 @@ Error system_error(const std::filesystem::path& path, const std::string& what) {
   return error;
 }
 
+Error too_large(const std::filesystem::path& path, std::size_t max_bytes) {
+  const std::string limit = std::to_string(max_bytes >> 20) + " MiB";
+  return {ErrorCode::kTooLarge, "larger than " + limit, "send a part of it", path.string(), {}};
+}
+
 // Closes on scope exit.
 class Descriptor {
  public:
@@ -46,13 +51,7 @@ Result<std::string> read_all(int fd, const std::filesystem::path& path, std::siz
     if (got < 0) return system_error(path, "cannot read");
     if (got == 0) break;
     used += static_cast<std::size_t>(got);
-    if (used > max_bytes) {
-      return Error{ErrorCode::kTooLarge,
-                   "larger than " + std::to_string(max_bytes >> 20) + " MiB",
-                   "send a part of it",
-                   path.string(),
-                   {}};
-    }
+    if (used > max_bytes) return too_large(path, max_bytes);
   }
   text.resize(used);
   return text;
@@ -78,6 +77,23 @@ Result<std::string> read_file(const std::filesystem::path& path, std::size_t max
 
 Result<std::string> read_stdin(std::size_t max_bytes) {
   return read_all(0, "standard input", max_bytes);
+}
+
+Result<void> stream_file(const std::filesystem::path& path, const std::function<void(std::string_view)>& take,
+                         std::size_t max_bytes) {
+  const bool standard_input = path == "-";
+  const Descriptor fd(standard_input ? 0 : ::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (fd.get() < 0) return system_error(path, "cannot open");
+  std::string piece(std::size_t{256} << 10, '\0');
+  for (std::size_t used = 0;;) {
+    const ssize_t got = ::read(fd.get(), piece.data(), piece.size());
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return system_error(path, "cannot read");
+    if (got == 0) return {};
+    used += static_cast<std::size_t>(got);
+    if (used > max_bytes) return too_large(path, max_bytes);
+    take(std::string_view(piece.data(), static_cast<std::size_t>(got)));
+  }
 }
 
 Result<void> write_file_atomic(const std::filesystem::path& path, std::string_view text) {

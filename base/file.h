@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <filesystem>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -15,6 +16,9 @@ namespace fx {
 Result<std::string> read_file(const std::filesystem::path& path, std::size_t max_bytes = std::size_t{64} << 20);
 // All of standard input, up to max_bytes.
 Result<std::string> read_stdin(std::size_t max_bytes = std::size_t{64} << 20);
+// Hands a file, or standard input where path is "-", over in pieces: memory does not grow with it. Errors as read_file.
+Result<void> stream_file(const std::filesystem::path& path, const std::function<void(std::string_view)>& take,
+                         std::size_t max_bytes = std::size_t{64} << 20);
 // Writes to a temporary name in the same folder, syncs, renames: readers see the old text or the new one.
 Result<void> write_file_atomic(const std::filesystem::path& path, std::string_view text);
 Result<void> append_file(const std::filesystem::path& path, std::string_view text);

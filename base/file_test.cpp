@@ -18,6 +18,12 @@ TEST(File, NamesTheMissingFileAndTheLimit) {
   ASSERT_FALSE(missing);
   EXPECT_EQ(missing.error().code, ErrorCode::kNotFound);
   EXPECT_EQ(missing.error().field, "/nonexistent/x.yaml");
+  EXPECT_EQ(stream_file(
+                "/proc/self/status", [](std::string_view) {}, 10)
+                .error()
+                .code,
+            ErrorCode::kTooLarge);
+  EXPECT_EQ(stream_file("/nonexistent/x.log", [](std::string_view) {}).error().code, ErrorCode::kNotFound);
   EXPECT_EQ(read_file("/proc/self/status", 10).error().code, ErrorCode::kTooLarge);
 }
 

@@ -21,7 +21,7 @@ void add_check_commands(CLI::App& app, PeopleOptions& o, Chosen& chosen) {
   auto* diagnose = app.add_subcommand("diagnose", "Find the root cause of a failed run in its logs");
   diagnose->add_option("log", o.diagnose.logs, "Log files, one a rank or one for all; - is standard input")->required();
   add_json_flag(*diagnose, o.diagnose.json);
-  diagnose->callback([&] { chosen = [&](Session& session) { return diagnose_command(session, o.diagnose); }; });
+  diagnose->callback([&] { chosen = [&](Session&) { return diagnose_command(o.diagnose); }; });
 }
 
 void add_plan_command(CLI::App& app, PeopleOptions& o, Chosen& chosen) {

@@ -7,49 +7,37 @@
 #include <nlohmann/json.hpp>
 
 #include "base/file.h"
+#include "knowledge/causes/catalogue.h"
 #include "knowledge/causes/diagnose.h"
+#include "knowledge/log/log_reader.h"
 #include "server/commands/call.h"
 #include "tools/diagnosis_text.h"
 
 namespace fx::server {
 namespace {
 
-struct LogFile {
-  std::string name;
-  std::string text;
-};
-
-// Standard input or files, each under its own name; a single one needs none. Errors name the file.
-Result<std::vector<LogFile>> read_logs(const std::vector<std::string>& paths) {
-  std::vector<LogFile> logs;
+// Standard input or files, each under its own name; a single one needs none. Streamed: a log may be larger than what is
+// kept of it. Errors name the file.
+Result<knowledge::Scene> read_scene(const std::vector<std::string>& paths) {
+  knowledge::LogReader reader(knowledge::cause_marks());
   for (const auto& path : paths) {
-    auto text = path == "-" ? read_stdin() : read_file(path);
-    if (!text) return text.error();
-    logs.push_back({paths.size() == 1 ? "" : std::filesystem::path(path).filename().string(), std::move(*text)});
+    reader.begin(paths.size() == 1 ? "" : std::filesystem::path(path).filename().string());
+    const auto read = stream_file(path, [&](std::string_view piece) { reader.feed(piece); });
+    if (!read) return read.error();
   }
-  return logs;
-}
-
-int print_answer(Session& session, const std::vector<LogFile>& logs) {
-  Json list = Json::array();
-  for (const auto& log : logs) list.push_back({{"name", log.name}, {"text", log.text}});
-  const Json arguments = logs.size() == 1 ? Json{{"log", logs[0].text}} : Json{{"logs", std::move(list)}};
-  const auto answer = ask(session, "diagnose_failure", arguments);
-  return answer ? print_json(*answer) : report(answer.error());
+  return knowledge::make_scene(reader.finish(), {});
 }
 
 }  // namespace
 
-int diagnose_command(Session& session, const DiagnoseOptions& options) {
-  const auto logs = read_logs(options.logs);
-  if (!logs) return report(logs.error());
-  if (options.json) return print_answer(session, *logs);
-  std::vector<knowledge::NamedLog> named;
-  for (const auto& log : *logs) named.push_back({log.name, log.text});
-  const auto scene = knowledge::read_scene(named);
+int diagnose_command(const DiagnoseOptions& options) {
+  const auto scene = read_scene(options.logs);
+  if (!scene) return report(scene.error());
+  const Diagnosis diagnosis = knowledge::diagnose(*scene);
+  if (options.json) return print_json(to_json(diagnosis));
   tools::DiagnosisStyle style;
   style.color = ::isatty(STDOUT_FILENO) != 0;
-  std::fputs(tools::diagnosis_text(knowledge::diagnose(scene), scene, style).c_str(), stdout);
+  std::fputs(tools::diagnosis_text(diagnosis, *scene, style).c_str(), stdout);
   return 0;
 }
 

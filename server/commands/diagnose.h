@@ -13,6 +13,6 @@ struct DiagnoseOptions {
   bool json = false;
 };
 
-int diagnose_command(Session& session, const DiagnoseOptions& options);
+int diagnose_command(const DiagnoseOptions& options);
 
 }  // namespace fx::server
