@@ -17,7 +17,14 @@ Claim evaluate(const Scene& s, const MarkView& m) {
                                   [&](int frame) { return matches_any("checkpoint|ckpt|save", s.book.at(frame).low); });
     const bool announced = m("announced").count > 0;
     if (!path && !announced) continue;
-    const bool moves = matches_any("' -> '|directory not empty|file exists|fileexists|errno 17|errno 39", low) ||
+    bool close_by = false;
+    for (int i = exception.line - 3; i <= exception.line + 3; ++i) {
+      const bool inside = i >= 0 && i < static_cast<int>(s.book.lines.size()) && i != exception.line;
+      close_by = close_by || (inside && s.book.at(i).rank == exception.rank &&
+                              matches_any("rmtree|os.rename|os.replace|shutil.move|_rotate", s.book.at(i).low));
+    }
+    const bool moves = close_by ||
+                       matches_any("' -> '|directory not empty|file exists|fileexists|errno 17|errno 39", low) ||
                        std::any_of(exception.frames.begin(), exception.frames.end(), [&](int frame) {
                          return matches_any("rename|rmtree|shutil|makedirs|mkdir|os.replace|remove|unlink|rotate",
                                             s.book.at(frame).low);

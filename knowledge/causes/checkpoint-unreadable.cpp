@@ -33,6 +33,11 @@ Claim evaluate(const Scene& s, const MarkView& m) {
   // Deleting or renaming is no read.
   const bool moving = std::all_of(errors.begin(), errors.end(), [&](int line) {
     const auto* exception = s.exception_at(line);
+    for (const int close : {line - 1, line + 1}) {
+      if (close >= 0 && close < static_cast<int>(s.book.lines.size()) &&
+          matches_any("rmtree|_rotate|os.rename|os.replace", s.book.at(close).low))
+        return true;
+    }
     return exception != nullptr && std::any_of(exception->frames.begin(), exception->frames.end(), [&](int frame) {
              return matches_any("rmtree|rename|rotate|unlink|os.remove|os.replace", s.book.at(frame).low);
            });

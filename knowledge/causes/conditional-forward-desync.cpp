@@ -20,8 +20,11 @@ Claim evaluate(const Scene& s, const MarkView& m) {
     if (m("with")) out.score += 0.08;
   }
   if (out.score == 0) return out;
-  for (const int line : m("without").lines) {
-    if (out.lines.size() < 3) out.show(line);
+  // What a rank says of itself comes first.
+  for (const bool named : {true, false}) {
+    for (const int line : m("without").lines) {
+      if ((s.book.at(line).rank >= 0) == named && out.lines.size() < 3) out.show(line);
+    }
   }
   out.show(m("fingerprint"), 2);
   for (const int line : s.desync.lines) {
@@ -47,7 +50,7 @@ CauseRule conditional_forward_desync() {
             "|expert*received 0|skipping*projection|skipping*tower|skip*vision|skipping vision"
             "|not routed|no expert|dummy|branch*not taken|tokens=0|images=0|num_images: 0"
             "|num_images=0|empty expert|only text|not called|never called|no token for|branch not|skips the|without the"
-            "|experts used"},
+            "|experts used|tower unused|encoder unused|text, text"},
            {"with", "pixel_values|vision|image|model.visual|expert|modality|audio|router|tower"}},
           evaluate};
 }

@@ -1,6 +1,7 @@
 #include "knowledge/causes/diagnose.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "base/secret.h"
@@ -60,12 +61,35 @@ double confidence_of(const std::vector<Weighed>& ranked, std::size_t index) {
   return gap >= 0.1 ? score : score * (0.85 + 1.5 * std::max(0.0, gap));
 }
 
+// Faults of a program that say nothing of the trainer when an inference engine beside it wrote all their proof.
+constexpr std::array<std::string_view, 8> kOwnFaults{
+    "illegal-memory-access", "embedding-index-out-of-range", "gpu-oom-model-load",    "gpu-oom-activations",
+    "gpu-oom-logits",        "amp-dtype-mismatch",           "single-rank-exception", "gpu-oom-optimizer-step"};
+
+bool by_engine(const LogLine& line) {
+  return matches_any("vllm|sglang|enginecore|rollout|llmactor", to_lower(line.head.actor));
+}
+
+// The engine's own fault is the engine's crash, whatever its exception says.
+void leave_to_engine(const Scene& scene, std::vector<Weighed>& claims) {
+  const auto crashed = std::any_of(claims.begin(), claims.end(),
+                                   [](const Weighed& row) { return row.rule->id == "rollout-engine-crashed"; });
+  if (!crashed) return;
+  for (auto& row : claims) {
+    const bool own = std::find(kOwnFaults.begin(), kOwnFaults.end(), row.rule->id) != kOwnFaults.end();
+    const bool all = std::all_of(row.claim.lines.begin(), row.claim.lines.end(),
+                                 [&](int line) { return by_engine(scene.book.at(line)); });
+    if (own && all) row.claim.score *= 0.5;
+  }
+}
+
 std::vector<Weighed> weigh(const Scene& scene) {
   std::vector<Weighed> out;
   for (const auto& rule : cause_rules()) {
     Claim found = rule.evaluate(scene, MarkView(scene.book, rule.id));
     if (found.score >= kLeastScore) out.push_back({&rule, std::move(found)});
   }
+  leave_to_engine(scene, out);
   std::stable_sort(out.begin(), out.end(),
                    [](const Weighed& a, const Weighed& b) { return a.claim.score > b.claim.score; });
   return out;

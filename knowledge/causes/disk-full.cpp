@@ -12,6 +12,8 @@ Claim evaluate(const Scene& s, const MarkView& m) {
     if (out.lines.size() < 4) out.show(line);
   }
   if (out.score == 0 && m("write") && s.book.mentions("unexpected pos")) out = claim(0.75, m("write"));
+  // The writer failed and some file system is full.
+  if (out.score == 0 && m("writer") && m("usage") && s.book.mentions("100%")) out = claim(0.88, m("writer"), 2);
   if (out.score == 0) return out;
   const std::vector<int> failed = out.lines;
   out.show(m("write"), 1).show(m("usage"), 2);
@@ -36,7 +38,8 @@ CauseRule disk_full() {
            {"write",
             "unexpected pos|pytorchstreamwriter failed|inline_container.cc|file write failed"
             "|short write"},
-           {"usage", "100% /|100%*/|df -h|lfs quota|quota -|use%*mounted|lfs df"},
+           {"writer", "pytorchstreamwriter failed|file write failed|short write|error while serializing"},
+           {"usage", "df /|100% /|100%*/|df -h|lfs quota|quota -|use%*mounted|lfs df"},
            {"save", "saving|checkpoint|partial"}},
           evaluate};
 }

@@ -33,6 +33,8 @@ int random_first_loss(const Scene& s, const MarkView& m) {
 }
 
 Claim evaluate(const Scene& s, const MarkView& m) {
+  // Who says that he starts from scratch on purpose has nothing to load.
+  if (m("scratch") && !m("expected")) return {};
   const int random_start = random_first_loss(s, m);
   if (!m("sign")) {
     const bool stopped = !s.exceptions.empty() || !s.ooms.empty() || s.book.find("core", "stall").count > 0;
@@ -68,26 +70,28 @@ Claim evaluate(const Scene& s, const MarkView& m) {
 }  // namespace
 
 CauseRule pretrained_weights_not_loaded() {
-  return {"pretrained-weights-not-loaded",
-          {{"sign",
-            "newly initialized|were not initialized from the model checkpoint|randomly initialized"
-            "|random init|training from scratch|train from scratch|no pretrained|no checkpoint*found"
-            "|initial_load_path*none|initial_load_path: none|initial_load_path=none"
-            "|initial_load_path*empty|starting from scratch|missing keys: "
-            "|load_state_dict(strict=false)|strict=false|weights not loaded|skipping load"
-            "|checkpoint path*none|no weights loaded|all keys missing|from_config"
-            "|could not find*checkpoint|start from random|starting from random|checkpoint_files: []|std 0.02"
-            "|could not find*checkpoint*scratch|not loading pretrained|pretrained*false"
-            "|load_weights: false|0 tensors loaded|loaded 0|initializing with random"
-            "|checkpoint*is empty|empty state dict"},
-           {"pretrained",
-            "finetun|fine-tun|fine tun|instruct|sft|lora|alpaca|pretrained|from_pretrained|continue*pretrain|dpo|grpo|"
-            "chat|checkpoint"},
-           {"scratch",
-            "pretraining from scratch|debug model|debugmodel|random weights on purpose|debug_model|from_scratch"},
-           {"gibberish", "gibberish|perplexity*e+|random output|eval*acc*chance"},
-           {"loaded", "loaded pretrained|weights loaded|all keys matched|loading checkpoint shards: 100%"}},
-          evaluate};
+  return {
+      "pretrained-weights-not-loaded",
+      {{"sign",
+        "newly initialized|were not initialized from the model checkpoint|randomly initialized"
+        "|random init|training from scratch|train from scratch|no pretrained|no checkpoint*found"
+        "|initial_load_path*none|initial_load_path: none|initial_load_path=none"
+        "|initial_load_path*empty|starting from scratch|missing keys: "
+        "|load_state_dict(strict=false)|strict=false|weights not loaded|skipping load"
+        "|checkpoint path*none|no weights loaded|all keys missing|from_config"
+        "|could not find*checkpoint|start from random|starting from random|checkpoint_files: []|std 0.02"
+        "|could not find*checkpoint*scratch|not loading pretrained|pretrained*false"
+        "|load_weights: false|0 tensors loaded|loaded 0|initializing with random"
+        "|checkpoint*is empty|empty state dict"},
+       {"pretrained",
+        "finetun|fine-tun|fine tun|instruct|sft|lora|alpaca|pretrained|from_pretrained|continue*pretrain|dpo|grpo|"
+        "chat|checkpoint"},
+       {"scratch",
+        "pretraining from scratch|pre-training from scratch|pretrain from scratch|(from scratch)|debug model|debugmodel|random weights on purpose|debug_model|from_scratch"},
+       {"expected", "expected|gibberish|newly initialized|not found|could not find|no checkpoint"},
+       {"gibberish", "gibberish|perplexity*e+|random output|eval*acc*chance"},
+       {"loaded", "loaded pretrained|weights loaded|all keys matched|loading checkpoint shards: 100%"}},
+      evaluate};
 }
 
 }  // namespace fx::knowledge

@@ -39,7 +39,7 @@ CauseRule weight_sync_shape_mismatch() {
        {"shape",
         "failed to update parameter|attempted to load weight*into parameter|no module or parameter named|out of range (expected|shape (*shape ("
         "|shape mismatch|size mismatch|shape*expected|mismatched shape|assert*shape"
-        "|loaded_weight.shape|not found in params|keyerror: 'model|unexpected weight"
+        "|loaded_weight.shape|not found in params|keyerror: '*weight|keyerror: 'model|unexpected weight"
         "|no module or parameter named|partially updated|size of tensor a|copy_*shape"
         "|start (*exceeds dimension|weight name*not found|narrow()|unknown parameter|layout"},
        {"engine", "vllm|sglang|engine|rollout|server"}},

@@ -80,7 +80,7 @@ const std::vector<Mark>& exit_marks() {
        "|terminated with signal|terminated with exit code|task*exited with|returned non-zero exit "
        "status|process*died*signal"
        "|died with <signals|child process*terminated with code|exits with return code|exit_code=|task*: killed"
-       "|task*out of memory|task*segmentation fault"},
+       "|task*out of memory|task*segmentation fault|line *: * killed"},
       {"closing", "closing signal"},
   };
   return marks;
@@ -105,7 +105,7 @@ std::vector<ProcessExit> read_exits(const LogBook& book) {
       if (const auto code = integer_after(low, key); code && !coded) set_status(exit, *code), coded = true;
     }
     if (exit.signal == 0 && exit.code == 0) exit.signal = signal_in(low);
-    if (exit.signal == 0 && low.find(": killed") != std::string::npos) exit.signal = 9;
+    if (exit.signal == 0 && matches_any(": killed|line *: * killed", low)) exit.signal = 9;
     if (exit.signal == 0 && low.find("segmentation fault") != std::string::npos) exit.signal = 11;
     if (exit.code != 0 || exit.signal != 0) out.push_back(exit);
   }

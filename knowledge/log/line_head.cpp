@@ -51,7 +51,7 @@ class HeadReader {
       const char c = line_[pos_];
       const bool known = c == '['    ? bracket()
                          : c == '('  ? actor()
-                         : part == 0 ? (slurm_label() || nccl() || container() || glog() || time())
+                         : part == 0 ? (slurm_label() || nccl() || container() || glog() || time() || plain_rank())
                                      : (nccl() || glog() || time() || plain_rank());
       if (pos_ == before) break;
       if (known) head_.body = pos_;

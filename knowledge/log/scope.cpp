@@ -7,7 +7,8 @@ namespace fx::knowledge {
 const std::vector<Mark>& scope_marks() {
   static const std::vector<Mark> marks{
       {"distributed",
-       "torch.distributed|gloo|\"module.|'module.|_orig_mod.| ddp|torch/"
+       "torch.distributed|nemo i]|nemo w]|nemo e]|composer.cli|composer/|torchtune|torchtitan|verl.|verl/|llamafactory|"
+       "llama-factory|info:swift|swift sft|axolotl|openrlhf|colossalai|srun: |slurmstepd|gloo|\"module.|'module.|_orig_mod.| ddp|torch/"
        "distributed|torchrun|torchelastic|processgroupnccl|processgroupgloo|init_process_group|[c10d]|nccl|fsdp"
        "|fully_shard|fullysharded|deepspeed|accelerate "
        "launch|accelerate/|accelerate.|megatron|nproc_per_node|world_size|world size"
