@@ -13,6 +13,8 @@ constexpr double kNormEager = 8, kNormFused = 4;
 constexpr double kGatedEager = 8, kGatedCompiled = 6, kPlain = 4;
 // Gradients in flight at the MLP's backward: of the gate and of the up projection (2 each).
 constexpr double kMlpGradients = 4;
+// Chunks of a chunked loss (the default of torchtune and torchtitan).
+constexpr double kLossChunks = 8;
 
 // Bytes read and written in forward, per entry. Norm in operations: to fp32 (2+4), square (4+4), mean (4), scale (4+4),
 // to bf16 (4+2), weight (2+2) and its reread; fused: read and write.
@@ -130,10 +132,12 @@ double logits_bytes(const ModelShape& m, const Setting& s) {
     case Loss::kFused:
       if (!upcasts(m)) return s.amp ? 14 : 6;
       return 8;  // fp32 logits and their shifted copy; the gradient takes the place of the logits
-    // Logits kept in 2 bytes with their gradient, fp32 for one chunk. With FSDP2 the head runs chunk by chunk too (8
-    // chunks).
-    case Loss::kChunked:
-      return s.sharding == Sharding::kFsdp2 ? 1.25 : 4;
+    // fp32 logits, log-softmax and gradient of one chunk of 8 (the compiler fuses the first away). With FSDP2 the head
+    // runs chunk by chunk too; before, all logits wait in 2 bytes.
+    case Loss::kChunked: {
+      const double chunk = (s.compile ? 6 : 10) / kLossChunks;
+      return s.sharding == Sharding::kFsdp2 || s.sharding == Sharding::kHsdp ? chunk : 2 + chunk;
+    }
     case Loss::kLiger:
       return 0.4;
   }

@@ -17,13 +17,18 @@ constexpr double kAttentionBackward = 2.5;
 // Share of a layer's forward that selective checkpointing repeats.
 constexpr double kSelectiveRecompute = 0.35;
 // Hand-tuned stacks: matrix products with fused epilogues, attention kernels of the newest generation.
-constexpr double kTunedGain = 1.15, kTunedAttention = 1.7;
+constexpr double kTunedGain = 1.15;
+// Share of the peak that attention kernels written for the chip sustain over forward and backward (FlashAttention-3's
+// paper: 0.65 and 0.55 of an H100, causal, long sequences).
+constexpr double kTunedAttention = 0.5;
 // Host seconds per launched operation in eager PyTorch with autograd, and under torch.compile.
 constexpr double kEagerLaunch = 11e-6, kCompiledLaunch = 4e-6;
 // Operations of one layer's forward; of one adapted projection.
 constexpr double kLayerOps = 45, kFusedLayerOps = 30, kAdapterOps = 6;
 // Operations of one expert in a loop over experts; of a grouped product over all of them.
 constexpr double kExpertOps = 15, kGroupedOps = 40;
+// Launches of one local expert inside a grouped product: its two products, and the casts of their inputs under fp8.
+constexpr double kGroupedExpertOps = 2, kExpertCasts = 2;
 // Hooks, copies and collectives of one gathered unit.
 constexpr double kUnitOps = 40;
 // ZeRO-3 fetches and releases parameter by parameter, in Python hooks.
@@ -43,7 +48,7 @@ Rates rates_of(const Setting& s, const Machine& m) {
   Rates r{m.gpu.gemm_tflops * 1e12, m.gpu.attention_tflops * 1e12, m.gpu.memory_gb_s * 1e9 * kBandwidthShare};
   if (s.param_bytes > 2)
     r.gemm /= m.cpu ? 2.2 : 2.0, r.attention /= 2.0;  // TF32 tensor cores run at half the bf16 rate
-  if (s.tuned) r.attention *= kTunedAttention;
+  if (s.tuned && !m.cpu) r.attention = std::max(r.attention, kTunedAttention * m.gpu.peak_tflops * 1e12);
   return r;
 }
 
@@ -132,7 +137,11 @@ ComputeTime compute_time(const RankModel& rank, const Setting& s, const Machine&
   t.backward = t.gemm + t.attention + t.elementwise + t.dequant - t.forward;
   double ops =
       (s.compile || s.loss == Loss::kFused || s.tuned ? kFusedLayerOps : kLayerOps) + kAdapterOps * s.adapted_modules;
-  if (rank.shape.is_moe()) ops += s.ep > 1 || s.tuned ? kGroupedOps : kExpertOps * rank.shape.experts;
+  if (rank.shape.is_moe()) {
+    const double local = rank.shape.experts / s.ep;
+    ops += s.ep > 1 || s.tuned ? kGroupedOps + local * (kGroupedExpertOps + (s.fp8 ? kExpertCasts : 0))
+                               : kExpertOps * rank.shape.experts;
+  }
   if (is_fsdp(s.sharding)) ops += s.sharding == Sharding::kZero3 ? kZeroUnitOps : kUnitOps;
   const double per_op = s.compile ? kCompiledLaunch : kEagerLaunch;
   const double forward_launch = machine.cpu ? 0 : layers * ops * per_op;

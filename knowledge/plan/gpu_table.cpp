@@ -6,9 +6,9 @@ namespace fx::knowledge::plan {
 // = gpu_poor; DS = vendor datasheet. gemm_tflops: SB's best measured matmul, lowered to what the power limit leaves for
 // real (not zero or constant) data: about 0.95 of it on Ampere, 0.75 - 0.8 on Hopper and Blackwell; 0.8 of the peak
 // where SB has none, 0.7 on cards of 300 W and less. attention_tflops: FlashAttention-2 class kernels, causal: 0.42 of
-// the peak on Ampere and Ada, 0.28 where the kernel does not use the newer matrix instructions. link_gb_s: 0.8 of the
-// one-way figure for NVLink; for PCIe without peer access 0.35 of it, because each byte passes through host memory
-// twice.
+// the peak on Ampere and Ada, 0.28 on Hopper, where the kernel does not use the newer matrix instructions, and no more
+// than that in TFLOPs on Blackwell for the same reason. link_gb_s: 0.8 of the one-way figure for NVLink; for PCIe
+// without peer access 0.35 of it, because each byte passes through host memory twice.
 const std::vector<Gpu>& gpu_table() {
   constexpr auto kNv = Link::kNvlink;
   constexpr auto kPc = Link::kPcie;
@@ -60,10 +60,10 @@ const std::vector<Gpu>& gpu_table() {
       {"H200-141GB-SXM", {"h200"}, 139.8, 141, {"sxm"}, 989, 620, 275, 1.55, 4800, kNv, 360, 50, 400, true, "SB"},
       {"GH200-96GB", {"gh200"}, 95, 96, {}, 989, 640, 275, 1.55, 4000, kNv, 360, 360, 400, true, "SB"},
       {"GH200-144GB", {"gh200"}, 140, 144, {}, 989, 640, 275, 1.55, 4800, kNv, 360, 360, 400, true, "SB"},
-      {"B200-180GB-SXM", {"b200"}, 178, 180, {"sxm"}, 2250, 1350, 500, 1.5, 8000, kNv, 720, 50, 400, true, "SB"},
-      {"GB200-186GB", {"gb200"}, 185, 186, {}, 2500, 1500, 550, 1.5, 8000, kNv, 720, 360, 400, true, "SB", 72},
-      {"B300-288GB", {"b300"}, 275, 288, {"sxm"}, 2250, 1400, 520, 1.5, 8000, kNv, 720, 50, 800, true, "SB"},
-      {"GB300-288GB", {"gb300"}, 275, 288, {}, 2500, 1500, 550, 1.5, 8000, kNv, 720, 360, 800, true, "SB", 72},
+      {"B200-180GB-SXM", {"b200"}, 178, 180, {"sxm"}, 2250, 1350, 300, 1.5, 8000, kNv, 720, 50, 400, true, "SB"},
+      {"GB200-186GB", {"gb200"}, 185, 186, {}, 2500, 1500, 310, 1.5, 8000, kNv, 720, 360, 400, true, "SB", 72},
+      {"B300-288GB", {"b300"}, 275, 288, {"sxm"}, 2250, 1400, 300, 1.5, 8000, kNv, 720, 50, 800, true, "SB"},
+      {"GB300-288GB", {"gb300"}, 275, 288, {}, 2500, 1500, 310, 1.5, 8000, kNv, 720, 360, 800, true, "SB", 72},
       {"L40S-48GB", {"l40s"}, 44.5, 48, {}, 362, 230, 110, 1.5, 864, kPc, 11, 25, 25, true, "SB"},
       {"L40-48GB", {"l40"}, 44.5, 48, {}, 181, 140, 75, 1.5, 864, kPc, 11, 25, 25, true, "DS"},
       {"A40-48GB", {"a40"}, 44.5, 48, {}, 150, 110, 60, 1, 696, kPc, 11, 25, 25, true, "DS"},
