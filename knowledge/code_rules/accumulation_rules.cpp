@@ -125,12 +125,13 @@ bool scales_elsewhere(const Program& program) {
   return false;
 }
 
-// Between the mean and the backward call nothing multiplies or divides.
-bool is_unscaled_mean(const Object* loss, int depth = 0) {
-  if (loss == nullptr || depth > 24) return false;
+// Between the mean and the backward call nothing multiplies or divides. Bounded: long sums are not followed to their
+// end.
+bool is_unscaled_mean(const Object* loss, int& budget) {
+  if (loss == nullptr || --budget < 0) return false;
   if (loss->type == Type::kUnion) {
     for (const Object* one : alternatives(loss)) {
-      if (!is_unscaled_mean(one, depth + 1)) return false;
+      if (!is_unscaled_mean(one, budget)) return false;
     }
     return true;
   }
@@ -138,11 +139,11 @@ bool is_unscaled_mean(const Object* loss, int depth = 0) {
   if (is_mean_loss(*loss)) return true;
   if ((loss->callee == "+" || loss->callee == "-") && loss->made_by != nullptr) {
     for (const Argument& operand : loss->made_by->list) {
-      if (is_unscaled_mean(operand.value, depth + 1)) return true;
+      if (is_unscaled_mean(operand.value, budget)) return true;
     }
     return false;
   }
-  return is_unscaled_mean(loss->receiver, depth + 1);
+  return is_unscaled_mean(loss->receiver, budget);
 }
 
 }  // namespace
@@ -196,7 +197,8 @@ void accum_loss_not_scaled(const Program& program, Findings& findings) {
   if (program.uses_accelerate() || scales_elsewhere(program)) return;
   for (const Trace& trace : program.traces()) {
     for (const Window& window : accumulation_windows(trace)) {
-      if (is_unscaled_mean(loss_of(*window.backward))) findings.at(*window.backward);
+      int budget = 200;
+      if (is_unscaled_mean(loss_of(*window.backward), budget)) findings.at(*window.backward);
     }
   }
 }

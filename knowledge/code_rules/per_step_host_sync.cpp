@@ -1,4 +1,5 @@
 #include <array>
+#include <unordered_set>
 
 #include "base/text.h"
 #include "knowledge/code/names.h"
@@ -18,18 +19,24 @@ const Loop* step_loop(const Trace& trace, const Event& backward) {
   return nullptr;
 }
 
-// The loss, the gradient norm, or something computed from what the model gave.
-bool is_on_device(const Trace& trace, const Loop& loop, const Object* value) {
-  return made_from(value, [&](const Object& object) {
-    for (std::uint32_t i = loop.begin; i < loop.end && i < trace.events.size(); ++i) {
-      const Event& event = trace.events[i];
-      if (event.is(EventKind::kForward) && event.result == &object) return true;
-      if (event.is(EventKind::kClip) && event.result == &object) return true;
-      if (event.is(EventKind::kBackward) && main_of(event.receiver) == &object && object.type != Type::kAccelerator)
-        return true;
-    }
-    return false;
-  });
+using Objects = std::unordered_set<const Object*>;
+
+// What a training step has on the device: the loss, the gradient norm, what the model gave.
+Objects device_values(const Trace& trace, const Loop& loop) {
+  Objects values;
+  for (std::uint32_t i = loop.begin; i < loop.end && i < trace.events.size(); ++i) {
+    const Event& event = trace.events[i];
+    if (event.is(EventKind::kForward) || event.is(EventKind::kClip)) values.insert(event.result);
+    if (!event.is(EventKind::kBackward)) continue;
+    const Object* loss = main_of(event.receiver);
+    if (loss != nullptr && loss->type != Type::kAccelerator) values.insert(loss);
+  }
+  values.erase(nullptr);
+  return values;
+}
+
+bool is_on_device(const Objects& values, const Object* value) {
+  return made_from(value, [&](const Object& object) { return values.contains(&object); });
 }
 
 bool is_read(std::string_view callee) {
@@ -40,16 +47,16 @@ bool is_read(std::string_view callee) {
   return false;
 }
 
-bool waits(const Trace& trace, const Loop& loop, const Event& event) {
+bool waits(const Objects& values, const Event& event) {
   if (event.callee == "torch.cuda.synchronize" || event.callee == "torch.cuda.empty_cache") return true;
   const bool prints = event.callee == "print";
   if (!is_read(event.callee) && !prints) return false;
-  if (event.callee.front() == '.') return is_on_device(trace, loop, event.receiver);
+  if (event.callee.front() == '.') return is_on_device(values, event.receiver);
   if (event.arguments == nullptr) return false;
   for (const Argument& argument : event.arguments->list) {
     const Object* value = main_of(argument.value);
     if (value == nullptr || value->type == Type::kNumber) continue;
-    if (is_on_device(trace, loop, value)) return true;
+    if (is_on_device(values, value)) return true;
   }
   return false;
 }
@@ -76,8 +83,10 @@ bool in_condition(python::Node node) {
 bool steers(const Trace& trace, const Event& read) {
   if (in_condition(read.node)) return true;
   if (read.result == nullptr) return false;
+  Objects conditions;
   for (const Event& event : trace.events) {
     for (const Guard* guard = event.guard; guard != nullptr; guard = guard->outer) {
+      if (guard->value == nullptr || !conditions.insert(guard->value).second) break;
       if (made_from(guard->value, read.result)) return true;
     }
   }
@@ -88,14 +97,16 @@ bool steers(const Trace& trace, const Event& read) {
 
 void per_step_host_sync(const Program& program, Findings& findings) {
   for (const Trace& trace : program.traces()) {
+    std::unordered_set<const Loop*> seen;
     for (const Event& backward : trace.events) {
       if (!backward.is(EventKind::kBackward) || backward.pass != 1 || backward.loop == nullptr) continue;
       const Loop* loop = step_loop(trace, backward);
-      if (loop == nullptr) continue;
+      if (loop == nullptr || !seen.insert(loop).second) continue;
+      const Objects values = device_values(trace, *loop);
       for (std::uint32_t i = loop->begin; i < loop->second && i < trace.events.size(); ++i) {
         const Event& event = trace.events[i];
-        if (event.context != nullptr && without_grad(event) && context_of(event, "torch.no_grad") == nullptr) continue;
-        if (!waits(trace, *loop, event) || !is_unconditional(event, backward) || steers(trace, event)) continue;
+        if (context_of(event, "torch.inference_mode") != nullptr || !waits(values, event)) continue;
+        if (!is_unconditional(event, backward) || steers(trace, event)) continue;
         findings.at(event, "The host reads a value of this step in every step.");
         break;
       }
