@@ -324,8 +324,10 @@ Flow Interpreter::with_items(Node node, const std::vector<Node>& items, std::siz
     loop.node = node;
     context.callee = made->function->name;
     flow = iterate_generator(loop, main_of(value), [&](Object* given) {
-      context.outer = context_;
-      context_ = &context;
+      Context& around = program_.contexts_.emplace_back(context);  // the yield may be reached more than once
+      around.outer = context_;
+      const Keep keep(context_);
+      context_ = &around;
       if (target) assign(target, given, node);
       return with_items(node, items, next + 1);
     });
