@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <array>
 
 #include "base/text.h"
@@ -21,6 +22,26 @@ bool names_one(std::string_view name, std::initializer_list<std::string_view> pa
 constexpr std::array<std::string_view, 8> kRankAttributes = {
     "is_main_process", "is_local_main_process", "process_index",   "local_process_index",
     "is_global_zero",  "global_rank",           "is_last_process", "is_rank_zero"};
+
+// Methods that every module has: no parts of it, also when only looked at (hasattr(model, "eval")).
+constexpr std::array<std::string_view, 18> kMethodsOfModules = {"eval",
+                                                                "train",
+                                                                "to",
+                                                                "cuda",
+                                                                "cpu",
+                                                                "half",
+                                                                "float",
+                                                                "bfloat16",
+                                                                "parameters",
+                                                                "modules",
+                                                                "state_dict",
+                                                                "load_state_dict",
+                                                                "zero_grad",
+                                                                "forward",
+                                                                "compile",
+                                                                "generate",
+                                                                "save_pretrained",
+                                                                "named_parameters"};
 
 bool is_rank_attribute(std::string_view name) {
   for (const std::string_view some : kRankAttributes) {
@@ -91,6 +112,12 @@ Object* Interpreter::attribute(Object* object, std::string_view name, Node node)
 
 // An attribute that nobody has set: the same object each time.
 Object* Interpreter::part(Object* owner, std::string_view name, Node node) {
+  if (owner->type == Type::kModel && std::ranges::find(kMethodsOfModules, name) != kMethodsOfModules.end()) {
+    Object* method = make(Type::kMethod, node);
+    method->receiver = owner;
+    method->name = name;
+    return method;
+  }
   Object* value = make(Type::kUnknown, node);
   value->name = name;
   value->parent = owner;

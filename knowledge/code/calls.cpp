@@ -90,6 +90,9 @@ Arguments& Interpreter::arguments(Node node) {
 
 void Interpreter::unpack(Arguments& into, Object* value, bool by_name, Node node) {
   const Object* from = main_of(value);
+  // One of several, depending on the path: these, or something else.
+  if (value->type == Type::kUnion && alternatives(value).size() > 1)
+    into.list.push_back({by_name ? "**" : "*", value, node});
   if (by_name && from->type == Type::kDict && from->callee != "comprehension") {
     for (const auto& [name, item] : from->members) {
       if (!name.empty()) into.list.push_back({name, item, node});

@@ -1,5 +1,7 @@
 #include "base/text.h"
+#include "knowledge/code/names.h"
 #include "knowledge/code_rules/checks.h"
+#include "knowledge/code_rules/origin.h"
 
 namespace fx::knowledge::checks {
 namespace {
@@ -13,6 +15,18 @@ bool goes_through_accelerate(const Object* receiver) {
          contains_ignoring_case(receiver->name, "accelerator") || contains_ignoring_case(receiver->name, "engine");
 }
 
+// The loss of models none of which accelerate prepared, or one that something else scales.
+bool is_another_loop(const Object* loss) {
+  bool models = false, prepared = false, scaled = false;
+  made_from(loss, [&](const Object& object) {
+    models |= object.type == Type::kModel;
+    prepared |= object.type == Type::kModel && object.sharding == Sharding::kAccelerate;
+    scaled |= ends_with_part(object.callee, "scale_loss");
+    return false;
+  });
+  return scaled || (models && !prepared);
+}
+
 }  // namespace
 
 void accelerate_raw_backward(const Program& program, Findings& findings) {
@@ -22,7 +36,8 @@ void accelerate_raw_backward(const Program& program, Findings& findings) {
     for (const Event& event : trace.events) prepares |= event.is(EventKind::kPrepare);
     if (!prepares) continue;
     for (const Event& event : trace.events) {
-      if (event.is(EventKind::kBackward) && event.callee == ".backward" && !goes_through_accelerate(event.receiver))
+      if (event.is(EventKind::kBackward) && event.callee == ".backward" && !goes_through_accelerate(event.receiver) &&
+          !is_another_loop(event.receiver))
         findings.at(event);
     }
   }

@@ -78,12 +78,13 @@ const Object* reentrant_of(const Event& event) {
   return options == nullptr ? nullptr : main_of(options->member("use_reentrant"));
 }
 
+// Nothing says use_reentrant=False: neither the call, nor a value that was not seen.
 bool is_reentrant(const Event& event) {
-  if (event.arguments != nullptr && event.arguments->has_unknown()) return false;
+  if (event.arguments == nullptr || event.arguments->has_unknown()) return false;
   if (event.is(EventKind::kCheckpointWrap)) {
-    const Object* options = event.argument("gradient_checkpointing_kwargs", 0);
-    const bool visible = options == nullptr || options->type == Type::kNone || options->type == Type::kDict;
-    if (!visible || (options != nullptr && options->member("**") != nullptr)) return false;
+    const Argument* given = event.arguments->find("gradient_checkpointing_kwargs", 0);
+    const bool known = given == nullptr || (given->value->type == Type::kDict && given->value->member("**") == nullptr);
+    if (!known) return false;
   }
   const Object* said = reentrant_of(event);
   return said == nullptr || said->is_true();

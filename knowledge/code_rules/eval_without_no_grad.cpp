@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <array>
 
 #include "base/text.h"
@@ -8,14 +9,16 @@ namespace {
 
 using namespace code;
 
-// A word of the name: "run_eval", "validate_epoch"; not "evaluator" or "latest".
+// "run_eval", "validate_epoch", "test"; not "evaluator" or "iterate_valid_names", and no unit test.
 bool is_evaluation_name(std::string_view name) {
-  static constexpr std::array<std::string_view, 8> kWords = {"eval",       "evaluate", "evaluation", "validate",
-                                                             "validation", "valid",    "val",        "test"};
-  for (const std::string_view word : split(name, '_')) {
-    for (const std::string_view known : kWords) {
-      if (to_lower(word) == known) return true;
-    }
+  static constexpr std::array<std::string_view, 4> kAnywhere = {"eval", "evaluate", "evaluation", "validate"};
+  static constexpr std::array<std::string_view, 4> kAtTheEnds = {"validation", "valid", "val", "test"};
+  if (name.starts_with("test_")) return false;
+  const auto words = split(name.substr(std::min(name.find_first_not_of('_'), name.size())), '_');
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    const std::string word = to_lower(words[i]);
+    if (std::ranges::find(kAnywhere, word) != kAnywhere.end()) return true;
+    if ((i == 0 || i + 1 == words.size()) && std::ranges::find(kAtTheEnds, word) != kAtTheEnds.end()) return true;
   }
   return false;
 }

@@ -4,6 +4,7 @@
 #include "knowledge/code_rules/accumulation.h"
 #include "knowledge/code_rules/checks.h"
 #include "knowledge/code_rules/origin.h"
+#include "knowledge/code_rules/processes.h"
 
 namespace fx::knowledge::checks {
 namespace {
@@ -18,6 +19,13 @@ bool loads_into_model(const Event& event) {
 bool is_set(const Event& event, std::string_view name, int position, bool to) {
   const Object* value = event.argument(name, position);
   return value != nullptr && value->type == Type::kBool && (to ? value->is_true() : value->is_false());
+}
+
+// Written at the call itself; a parameter that is False by default is the caller's choice.
+bool says_false(const Arguments* arguments, std::string_view name, int position) {
+  const Argument* given = arguments == nullptr ? nullptr : arguments->find(name, position);
+  if (given == nullptr) return false;
+  return given->node.is("keyword_argument") ? given->node.child("value").is("false") : given->node.is("false");
 }
 
 bool shards_before(const Trace& trace, const Event& load) {
@@ -93,10 +101,17 @@ bool result_unread(const Event& load) {
 
 bool lenient_options(const Event& event) {
   const Object* options = event.argument("options");
-  if (options == nullptr || options->made_by == nullptr || !ends_with_part(options->callee, "StateDictOptions"))
-    return false;
-  const Object* strict = main_of(options->made_by->get("strict"));
-  return strict != nullptr && strict->is_false();
+  return options != nullptr && ends_with_part(options->callee, "StateDictOptions") &&
+         says_false(options->made_by, "strict", -1);
+}
+
+// One of several parts: a dict spelled out, a shard of many, or the model's own state put back.
+bool is_part(const Event& load) {
+  if (load.loop != nullptr || load.arguments == nullptr) return true;
+  const Object* state = load.argument(load.callee == ".load_state_dict" ? "state_dict" : "model_state_dict",
+                                      load.callee == ".load_state_dict" ? 0 : 1);
+  if (state == nullptr || (state->type == Type::kDict && state->callee.empty())) return true;
+  return made_from(state, [](const Object& object) { return object.callee == ".state_dict"; });
 }
 
 // Handed in from outside of the run: an argument or the environment, and no checkpoint of its own.
@@ -117,10 +132,6 @@ bool in_dataset(const Event& event) {
     if (of != nullptr && (of->is_dataset || of->is_iterable_dataset)) return true;
   }
   return false;
-}
-
-bool is_multi_process(const Program& program) {
-  return !program.backends().empty() || program.uses_accelerate() || program.imports("torch.distributed");
 }
 
 }  // namespace
@@ -154,10 +165,10 @@ void assign_load_after_optimizer(const Program& program, Findings& findings) {
 void strict_false_hides_mismatch(const Program& program, Findings& findings) {
   for (const Trace& trace : program.traces()) {
     for (const Event& load : trace.events) {
-      const bool lenient = (loads_into_model(load) && is_set(load, "strict", 1, false)) ||
-                           (load.is(EventKind::kLoadState) && ends_with_part(load.callee, "set_model_state_dict") &&
-                            lenient_options(load));
-      if (lenient && result_unread(load) && !is_adapter(load)) findings.at(load);
+      const bool own = loads_into_model(load) && says_false(load.arguments, "strict", 1);
+      const bool by_options = load.is(EventKind::kLoadState) && ends_with_part(load.callee, "set_model_state_dict") &&
+                              lenient_options(load);
+      if ((own || by_options) && result_unread(load) && !is_adapter(load) && !is_part(load)) findings.at(load);
     }
   }
 }
@@ -168,7 +179,7 @@ void torch_load_per_rank(const Program& program, Findings& findings) {
     for (const Event& load : trace.events) {
       if (!load.is(EventKind::kLoad) || load.callee != "torch.load" || load.arguments == nullptr || in_dataset(load))
         continue;
-      if (load.arguments->has_unknown()) continue;
+      if (load.arguments->has_unknown() || differs_by_rank(load.arguments->get("f", 0))) continue;
       const Object* where = load.argument("map_location", 1);
       const Object* path = load.arguments->get("f", 0);
       if ((where == nullptr || where->type == Type::kNone) && rank_guard(load) == nullptr &&

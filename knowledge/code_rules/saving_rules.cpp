@@ -6,6 +6,7 @@
 #include "knowledge/code_rules/accumulation.h"
 #include "knowledge/code_rules/checks.h"
 #include "knowledge/code_rules/origin.h"
+#include "knowledge/code_rules/processes.h"
 
 namespace fx::knowledge::checks {
 namespace {
@@ -53,12 +54,6 @@ const Object* path_of(const Event& event) {
   return event.arguments->get("save_directory", 0);
 }
 
-bool differs_by_rank(const Object* path) {
-  return made_from(path, [](const Object& object) {
-    return object.has(kRank | kLocal | kUneven) || object.identity != Identity::kNone;
-  });
-}
-
 bool opens_for_writing(const Event& event) {
   if (event.callee != "open" || !event.is(EventKind::kCall)) return false;
   const Object* mode = event.argument("mode", 1);
@@ -79,7 +74,7 @@ bool is_fixed_path(const Object* path) {
   if (path == nullptr) return false;
   const bool other = made_from(path, [](const Object& object) {
     return contains_ignoring_case(object.callee, "BytesIO") || contains(object.callee, "tempfile") ||
-           contains(object.callee, "uuid") || contains_ignoring_case(object.name, "rank");
+           contains(object.callee, "uuid");
   });
   if (other) return false;
   return made_from(path, [](const Object& object) { return object.type == Type::kText && !object.name.empty(); });
