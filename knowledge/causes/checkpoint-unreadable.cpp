@@ -60,28 +60,29 @@ Claim evaluate(const Scene& s, const MarkView& m) {
 }  // namespace
 
 CauseRule checkpoint_unreadable() {
-  return {"checkpoint-unreadable",
-          {{"format",
-            "safetensorerror|headertoolarge|metadataincompletebuffer|invalidheader"
-            "|incomplete metadata|pytorchstreamreader failed|failed finding central directory"
-            "|invalid load key|unpicklingerror|eoferror|ran out of input|file is truncated"
-            "|unexpected eof|bad magic|file might be corrupted|corrupt*checkpoint|corrupted"
-            "|not a zip file|badzipfile|invalid magic number"
-            "|unable to load weights from pytorch checkpoint|git-lfs|error while deserializing"
-            "|unexpected end of|checksum mismatch|crc mismatch|invalid json header"},
-           {"missing",
-            "no such file or directory*.metadata|no such file or directory*distcp"
-            "|no such file or directory*checkpoint|no such file or directory*ckpt"
-            "|no such file or directory*.safetensors|no such file or directory*.bin"
-            "|no such file or directory*.pt|no such file or directory*shard|no file named"
-            "|does not appear to have a file|error no file|checkpoint*does not exist"
-            "|checkpoint*not found|is not a valid checkpoint|missing shard|filenotfounderror*model-"
-            "|filenotfounderror*step|metadata*missing|no such file or directory*optim"
-            "|cannot find*checkpoint|checkpoint is incomplete"},
-           {"listing", "of-0000|.distcp|.metadata|ls -l|head -1|git-lfs"},
-           {"hub", "huggingface.co|https:|couldn't connect|max retries"},
-           {"rename", "->|rename|rmtree|tmp-checkpoint|staging"}},
-          evaluate};
+  return {
+      "checkpoint-unreadable",
+      {{"format",
+        "index.json*expecting value|failed to read checkpoint|is empty (0 bytes)|safetensorerror|headertoolarge|metadataincompletebuffer|invalidheader"
+        "|incomplete metadata|pytorchstreamreader failed|failed finding central directory"
+        "|invalid load key|unpicklingerror|eoferror|ran out of input|file is truncated"
+        "|unexpected eof|bad magic|file might be corrupted|corrupt*checkpoint|corrupted"
+        "|not a zip file|badzipfile|invalid magic number"
+        "|unable to load weights from pytorch checkpoint|git-lfs|error while deserializing"
+        "|unexpected end of|checksum mismatch|crc mismatch|invalid json header"},
+       {"missing",
+        "no such file or directory*.metadata|no such file or directory*distcp"
+        "|no such file or directory*checkpoint|no such file or directory*ckpt"
+        "|no such file or directory*.safetensors|no such file or directory*.bin"
+        "|no such file or directory*.pt|no such file or directory*shard|no file named"
+        "|does not appear to have a file|error no file|checkpoint*does not exist"
+        "|checkpoint*not found|is not a valid checkpoint|missing shard|filenotfounderror*model-"
+        "|filenotfounderror*step|metadata*missing|no such file or directory*optim"
+        "|cannot find*checkpoint|checkpoint is incomplete"},
+       {"listing", "of-0000|.distcp|.metadata|ls -l|head -1|git-lfs"},
+       {"hub", "huggingface.co|https:|couldn't connect|max retries"},
+       {"rename", "->|rename|rmtree|tmp-checkpoint|staging"}},
+      evaluate};
 }
 
 }  // namespace fx::knowledge

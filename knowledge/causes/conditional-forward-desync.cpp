@@ -46,7 +46,7 @@ CauseRule conditional_forward_desync() {
             "|collectives differ in the following|mismatched collectives|mismatch between collectives"},
            {"without",
             "no image|text-only|text only|without image|has no image|multimodal*=none"
-            "|pixel_values=none|no pixel_values|no audio|no video|no tokens|zero tokens|0 tokens"
+            "|pixel_values=none|no pixel_values|no audio|no video|no tokens|zero tokens|: 0 tokens|_0 tokens"
             "|expert*received 0|skipping*projection|skipping*tower|skip*vision|skipping vision"
             "|not routed|no expert|dummy|branch*not taken|tokens=0|images=0|num_images: 0"
             "|num_images=0|empty expert|only text|not called|never called|no token for|branch not|skips the|without the"

@@ -7,6 +7,7 @@
 #include "base/secret.h"
 #include "base/text.h"
 #include "knowledge/causes/catalogue.h"
+#include "knowledge/causes/echo.h"
 #include "knowledge/log/log_reader.h"
 
 namespace fx::knowledge {
@@ -83,6 +84,19 @@ void leave_to_engine(const Scene& scene, std::vector<Weighed>& claims) {
   }
 }
 
+// Waiting in vain is no fault of the data, the save or the code where a rank had failed before.
+constexpr std::array<std::string_view, 6> kWaits{"conditional-forward-desync",    "uneven-data-across-ranks",
+                                                 "collective-on-subset-of-ranks", "slow-preprocessing-timeout",
+                                                 "slow-checkpoint-timeout",       "nccl-timeout-undetermined"};
+
+void leave_to_failure(const Scene& scene, std::vector<Weighed>& claims) {
+  const auto& stalls = scene.book.find("core", "stall");
+  if (!stalls || !failed_before(scene, stalls.first())) return;
+  for (auto& row : claims) {
+    if (std::find(kWaits.begin(), kWaits.end(), row.rule->id) != kWaits.end()) row.claim.score *= 0.5;
+  }
+}
+
 std::vector<Weighed> weigh(const Scene& scene) {
   std::vector<Weighed> out;
   for (const auto& rule : cause_rules()) {
@@ -90,6 +104,7 @@ std::vector<Weighed> weigh(const Scene& scene) {
     if (found.score >= kLeastScore) out.push_back({&rule, std::move(found)});
   }
   leave_to_engine(scene, out);
+  leave_to_failure(scene, out);
   std::stable_sort(out.begin(), out.end(),
                    [](const Weighed& a, const Weighed& b) { return a.claim.score > b.claim.score; });
   return out;

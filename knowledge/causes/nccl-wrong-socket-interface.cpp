@@ -46,21 +46,22 @@ Claim evaluate(const Scene& s, const MarkView& m) {
 }  // namespace
 
 CauseRule nccl_wrong_socket_interface() {
-  return {"nccl-wrong-socket-interface",
-          {{"none",
-            "no socket interface found|no interface found|unable to find address for"
-            "|unable to find interface|could not find interface|interface*not found"
-            "|no usable interface|device*does not exist|unable to resolve hostname to a|bad interface"},
-           {"wrong",
-            "using*docker0|using*virbr|using*[0]lo:|using lo|using*br-|docker0:|virbr0:|lo:127."
-            "|127.0.1.1|169.254.|using*cni0|using*flannel|using*veth|using*tailscale|using*podman"},
-           {"setting",
-            "socket_ifname|nccl_socket_ifname|gloo_socket_ifname|tp_socket_ifname|/sys/class/net|ip -br|ip link"
-            "|ifconfig|ip addr"},
-           {"failure",
-            "connect to*failed|connection refused|timed out|timeout|no route to host|distbackenderror"
-            "|unhandled system error|connectfullmesh|connection closed|unreachable"}},
-          evaluate};
+  return {
+      "nccl-wrong-socket-interface",
+      {{"none",
+        "no socket interface found|no interface found|unable to find address for"
+        "|unable to find interface|could not find interface|interface*not found"
+        "|no usable interface|device*does not exist|unable to resolve hostname to a|bad interface"},
+       {"wrong",
+        "bound to lo|[127.0.0.1]:|[127.0.1.1]:|using*docker0|using*virbr|using*[0]lo:|using lo|using*br-|docker0:|virbr0:|lo:127."
+        "|127.0.1.1|169.254.|using*cni0|using*flannel|using*veth|using*tailscale|using*podman"},
+       {"setting",
+        "socket_ifname|nccl_socket_ifname|gloo_socket_ifname|tp_socket_ifname|/sys/class/net|ip -br|ip link"
+        "|ifconfig|ip addr"},
+       {"failure",
+        "connect to*failed|connection refused|timed out|timeout|no route to host|distbackenderror"
+        "|unhandled system error|connectfullmesh|connection closed|unreachable"}},
+      evaluate};
 }
 
 }  // namespace fx::knowledge

@@ -34,10 +34,16 @@ Claim evaluate(const Scene& s, const MarkView& m) {
                     "checks|nan_inf|detect_anomaly|skip_nan|sinfo",
                     low))
       continue;
-    if (matches_any("nan|non-finite|nonfinite|not finite|inf", low)) words.push_back(line);
+    // One overflow that the scaler answers is its ordinary work.
+    const bool answered = matches_any("found inf|inf in grad|skipping", low) && !matches_any("nan", low) &&
+                          std::any_of(s.steps.begin(), s.steps.end(), [&](const StepEvent& step) {
+                            return step.line > line && step.loss_finite && step.loss > 0;
+                          });
+    if (!answered && matches_any("nan|non-finite|nonfinite|not finite|inf", low)) words.push_back(line);
   }
   if (!bad.empty() || !words.empty()) out.score = 0.88;
   if (skips >= 3 && at_minimum) out.score = std::max(out.score, 0.92);
+  if (m("exhausted")) out.score = std::max(out.score, 0.9), out.show(m("exhausted"), 2);
   if (skips >= 8) out.score = std::max(out.score, 0.75);
   if (out.score == 0) return out;
   if (exploded >= 0) out.score = std::max(out.score, 0.92), out.show(exploded);
@@ -70,6 +76,7 @@ CauseRule non_finite_loss() {
            {"overflow",
             "overflow|skipping step|loss scale*reducing|reducing*loss scale|minimum loss scale"
             "|loss scale already at minimum|loss scale: 0|scale down"},
+           {"exhausted", "loss scale already at minimum|minimum loss scale*reached|loss scale*reached*minimum"},
            {"masked",
             "-100|no label|ignore_index|valid tokens|supervised tokens|response template|all masked"
             "|num_items_in_batch=0|label*masked"}},

@@ -1,24 +1,16 @@
 #include "knowledge/causes/cause.h"
+#include "knowledge/causes/echo.h"
 
 namespace fx::knowledge {
 namespace {
 
 Claim evaluate(const Scene& s, const MarkView& m) {
   // The first exception that is no echo of a vanished peer, no launcher summary and no mere wrapper.
-  constexpr const char* kEchoes =
-      "childfailederror|distbackenderror|diststoreerror|distnetworkerror|socket timeout|connection reset by "
-      "peer|connection closed by peer"
-      "|remote process "
-      "exited|actordiederror|raytaskerror|rayactorerror|checkpointexception|calledprocesserror|processexitedexception"
-      "|signalexception|rendezvous|broken pipe|missing "
-      "ranks|keyboardinterrupt|systemexit|processraisedexception|deprecat|worker died"
-      "|engine core initialization|what():|watchdog|timed out|outofmemoryerror|out of memory|unhandled error";
   const ExceptionEvent* found = nullptr;
   for (const auto& exception : s.exceptions) {
     const auto& line = s.book.at(exception.line);
-    if (matches_any(kEchoes, line.low) || matches_any("warning:", line.low)) continue;
-    found = &exception;
-    break;
+    if (is_echo(line.low)) continue;
+    if (found == nullptr || s.book.earlier(exception.line, found->line)) found = &exception;
   }
   Claim out;
   if (found == nullptr) {
@@ -35,7 +27,7 @@ Claim evaluate(const Scene& s, const MarkView& m) {
   out.score = ranks.size() == 1 ? 0.62 : ranks.empty() ? 0.5 : 0.45;
   out.show(found->line);
   for (const auto& exception : s.exceptions) {
-    if (exception.rank == found->rank && out.lines.size() < 4 && !matches_any(kEchoes, s.book.at(exception.line).low))
+    if (exception.rank == found->rank && out.lines.size() < 4 && !is_echo(s.book.at(exception.line).low))
       out.show(exception.line);
   }
   out.show(found->frames.empty() ? -1 : found->frames.back());

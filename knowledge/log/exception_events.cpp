@@ -89,6 +89,13 @@ std::vector<ExceptionEvent> read_exceptions(const LogBook& book) {
     }
     const std::string_view text = trim(body);
     if (text.substr(0, 6) == "File \"") {
+      // Some excerpts give the place behind the message.
+      const bool behind = !out.empty() && out.back().line == index - 1 && out.back().frames.empty() && frames.empty() &&
+                          book.lines[i - 1].stream == line.stream;
+      if (behind) {
+        out.back().frames.push_back(index);
+        continue;
+      }
       if (frames.size() < 120) frames.push_back(index);
       continue;
     }

@@ -1,6 +1,7 @@
 #include "knowledge/log/scope.h"
 
 #include <algorithm>
+#include <set>
 
 namespace fx::knowledge {
 
@@ -46,7 +47,16 @@ Scope find_scope(const LogBook& book, bool has_losses) {
   // A benchmark of the fabric moves bytes, it trains nothing.
   const bool benchmark =
       static_cast<bool>(book.find("core", "benchmark")) && !torch && !has_losses && !book.find("core", "trainer");
-  scope.distributed = static_cast<bool>(book.find("core", "distributed")) || ranked;
+  // Tasks of srun or mpirun carry a number in front of each line.
+  std::set<int> tasks;
+  for (const auto& line : book.lines) {
+    if (line.head.rank >= 0) tasks.insert(line.head.rank);
+  }
+  // An agent that talks about this very program runs no training.
+  const auto& words = book.find("core", "distributed").lines;
+  const bool named = std::any_of(words.begin(), words.end(),
+                                 [&](int line) { return book.at(line).low.find("fsdp-expert") == std::string::npos; });
+  scope.distributed = named || ranked || (torch && tasks.size() >= 2);
   scope.serving = static_cast<bool>(book.find("core", "serving"));
   scope.training = has_losses || static_cast<bool>(book.find("core", "trainer"));
   // A server's own log may carry ranks (tensor parallelism): then a trainer must speak, too.
