@@ -38,6 +38,9 @@ void ShellLexer::run() {
   source.offsets.resize(whole_.size());
   for (std::size_t i = 0; i < whole_.size(); ++i) source.offsets[i] = static_cast<std::uint32_t>(i);
   read_source(source, 0);
+  for (auto& assignment : out_.assignments) {
+    if (exported_.count(assignment.name) != 0) assignment.exported = true;
+  }
 }
 
 char ShellLexer::peek(std::size_t ahead) const {
@@ -280,9 +283,7 @@ void ShellLexer::export_names(const Frame& frame) {
     if (word.text.empty() || word.text[0] == '-') continue;
     const auto equals = word.text.find('=');
     if (equals == std::string::npos) {
-      for (auto& assignment : out_.assignments) {
-        if (assignment.name == word.text) assignment.exported = true;
-      }
+      exported_.insert(word.text);
       continue;
     }
     Assignment assignment;

@@ -74,7 +74,8 @@ class ShellLexer {
   std::vector<std::uint32_t> line_starts_;
   ShellScript& out_;
   std::map<std::string, ShellVariable, std::less<>> variables_;
-  std::set<std::uint32_t> early_;  // "$" that an outer shell has already expanded
+  std::set<std::string, std::less<>> exported_;  // "export NAME"
+  std::set<std::uint32_t> early_;                // "$" that an outer shell has already expanded
   const Source* source_ = nullptr;
   std::size_t at_ = 0;
   std::vector<std::pair<std::string, bool>> heredocs_;  // delimiter, tabs stripped

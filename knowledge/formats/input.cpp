@@ -9,7 +9,9 @@
 namespace fx::knowledge {
 namespace {
 
-constexpr std::size_t kMaxText = std::size_t{512} << 10;  // no configuration of this kind is larger
+constexpr std::size_t kMaxText = std::size_t{2} << 20;  // far above any configuration
+
+constexpr std::size_t kMaxPython = std::size_t{256} << 10;
 
 void read_structured(Input& input) {
   if (input.syntax == "json") input.document = read_json(input.text);
@@ -96,7 +98,8 @@ Input read_input(std::string_view text, std::string_view filename, Context conte
     input.script = read_shell(input.text);
     input.launches = find_launches(input.script);
     recognise_script(input);
-  } else if (input.syntax == "python" && (contains(text, "torchtitan") || contains(text, "ParallelismConfig("))) {
+  } else if (input.syntax == "python" && text.size() <= kMaxPython &&
+             (contains(text, "torchtitan") || contains(text, "ParallelismConfig("))) {
     input.document = read_titan_python(input.text);
     if (!input.document.root.children.empty()) {
       input.applicable = true;

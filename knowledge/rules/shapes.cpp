@@ -56,6 +56,7 @@ Check bad_value(Find find, std::vector<std::string> allowed, bool ignore_case) {
 
 void report_unknown(const Node& key, const std::string& bare, const std::vector<std::string>& known,
                     const std::vector<Moved>& moved, Hits& hits) {
+  if (hits.full()) return;
   for (const Moved& row : moved) {
     if (bare == row.from) {
       hits.at(key, quoted(key.name) + " is not a key here; the name is " + std::string(row.to) + ".",

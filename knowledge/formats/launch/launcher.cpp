@@ -9,6 +9,8 @@
 namespace fx::knowledge {
 namespace {
 
+constexpr std::size_t kMaxFlags = 5000;  // of one command; the rest is not looked at
+
 bool is_flag(std::string_view word) {
   return word.size() > 1 && word[0] == '-' && std::isdigit(static_cast<unsigned char>(word[1])) == 0 && word[1] != '.';
 }
@@ -159,7 +161,7 @@ std::string flag_key(std::string_view word) {
 Node read_flags(const std::vector<ShellWord>& words, std::size_t begin) {
   Node out;
   out.kind = Node::Kind::kMap;
-  for (std::size_t i = begin; i < words.size(); ++i) {
+  for (std::size_t i = begin; i < words.size() && out.children.size() < kMaxFlags; ++i) {
     const ShellWord& word = words[i];
     if (word.text.size() < 3 || word.text.substr(0, 2) != "--") continue;
     const auto equals = word.text.find('=');

@@ -22,6 +22,7 @@ SlimeView slime_view(const Input& input) {
     return view;
   }
   for (const auto& assignment : input.script.assignments) {  // arrays alone, without their launch line
+    if (view.flags.children.size() > 5000) break;
     Node flags = read_flags(assignment.items, 0);
     for (auto& flag : flags.children) view.flags.children.push_back(std::move(flag));
   }

@@ -7,6 +7,9 @@
 namespace fx::knowledge {
 namespace {
 
+constexpr std::size_t kMaxInline = 32768;  // bytes of JSON on the command line
+constexpr std::size_t kMaxOptions = 2048;  // bytes of --fsdp
+
 // Keys of JSON written into a flag stand where the flag stands.
 void move_to(Node& node, const Node& flag) {
   node.line = flag.line;
@@ -19,7 +22,7 @@ void move_to(Node& node, const Node& flag) {
 std::vector<std::string> option_words(const Node* node) {
   if (node == nullptr || node->is_list()) return words_of(node);
   std::vector<std::string> words;
-  const std::string text = replace_all(node->text, "\t", " ");
+  const std::string text = replace_all(node->text.substr(0, kMaxOptions), "\t", " ");
   for (const auto word : split(text, ' ')) {
     if (!trim(word).empty()) words.emplace_back(trim(word));
   }
@@ -33,7 +36,7 @@ TrainerView::TrainerView(const Input& input) : input_(input) {
     launch_ = input.launch_with("fsdp");
     if (launch_ == nullptr) launch_ = input.launch_with("per_device_train_batch_size");
     const Node* flag = argument("fsdp_config");
-    if (flag != nullptr && contains(flag->text, "{")) {
+    if (flag != nullptr && flag->text.size() <= kMaxInline && contains(flag->text, "{")) {
       Document document = read_json(flag->text);
       has_inline_ = !document.error && document.root.is_map();
       inline_block_ = std::move(document.root);

@@ -1,5 +1,6 @@
 #include "knowledge/formats/verl/verl.h"
 
+#include <algorithm>
 #include <array>
 
 #include "base/text.h"
@@ -27,7 +28,8 @@ VerlOverride make_override(const ShellWord& word, std::string_view body, std::st
 }
 
 void read_words(const std::vector<ShellWord>& words, VerlView& view) {
-  for (std::size_t i = 0; i < words.size(); ++i) {
+  constexpr std::size_t kMaxOverrides = 5000;
+  for (std::size_t i = 0; i < std::min(words.size(), kMaxOverrides); ++i) {
     const std::string_view text = words[i].text;
     if (text.empty() || text.front() == '-') continue;
     const auto equals = text.find('=');

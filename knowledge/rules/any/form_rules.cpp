@@ -68,14 +68,17 @@ std::string holder(const Input& input, int line, std::string_view before) {
 }
 
 void secret_in_config(const Input& input, Hits& hits) {
-  int last = 0;
-  for (const auto& span : find_secrets(input.text)) {
-    const auto newlines =
-        std::count(input.text.begin(), input.text.begin() + static_cast<std::ptrdiff_t>(span.begin), '\n');
-    const int line = static_cast<int>(newlines) + 1;
+  const std::string_view text = input.text;
+  std::size_t counted = 0;
+  int line = 1, last = 0;
+  for (const auto& span : find_secrets(text)) {
+    if (hits.full()) return;
+    line += static_cast<int>(std::count(text.begin() + static_cast<std::ptrdiff_t>(counted),
+                                        text.begin() + static_cast<std::ptrdiff_t>(span.begin), '\n'));
+    counted = span.begin;
     if (line == last) continue;
     last = line;
-    hits.add({holder(input, line, std::string_view(input.text).substr(0, span.begin)),
+    hits.add({holder(input, line, text.substr(0, span.begin)),
               line,
               0,
               "Looks like a live credential (" + span.kind + ").",

@@ -112,6 +112,7 @@ void syntax(const Input& input, Hits& hits) {
 void unknown_key(const Input& input, Hits& hits) {
   for (const auto& setting : settings(input)) {
     for (const auto& option : setting.options) {
+      if (hits.full()) return;
       if (std::find(option_names().begin(), option_names().end(), option.key) != option_names().end()) continue;
       const auto near = nearest(option.key, option_names());
       hits.at(*setting.variable, "There is no option " + quoted(option.key) + ".", near ? "Write " + *near + "." : "");

@@ -97,7 +97,7 @@ void unknown_name(const Input& input, Hits& hits) {
   std::vector<std::string> names;
   for (const auto& row : kTorchNccl) names.emplace_back(row.name);
   for (const auto& assignment : input.script.assignments) {
-    if (assignment.name.rfind("TORCH_NCCL_", 0) != 0) continue;
+    if (assignment.name.rfind("TORCH_NCCL_", 0) != 0 || hits.full()) continue;
     if (std::find(names.begin(), names.end(), assignment.name) != names.end()) continue;
     const auto near = nearest(assignment.name, names);
     hits.at(assignment, near ? "The nearest name that PyTorch reads is " + *near + "." : "",

@@ -14,6 +14,7 @@ void unknown_flag(const Input& input, Hits& hits) {
     if (launch.launcher != Launcher::kTorchrun && launch.launcher != Launcher::kAccelerate) continue;
     const auto names = flag_names(launch.launcher == Launcher::kTorchrun ? torchrun_flags() : accelerate_flags());
     for (const Node& flag : launch.unknown.children) {
+      if (hits.full()) return;
       if (flag.name == "fsdp_backward_prefetch_policy" || contains(flag.shown, "$")) continue;
       const auto near = nearest(flag.name, names);
       hits.at(flag, "",

@@ -44,7 +44,9 @@ void check_argument(const Input& input, const Node& argument, Hits& hits) {
 
 void unknown_argument(const Input& input, Hits& hits) {
   if (is_v1(input)) return;
-  for (const Node& child : input.root().children) check_argument(input, child, hits);
+  for (const Node& child : input.root().children) {
+    if (!hits.full()) check_argument(input, child, hits);
+  }
 }
 
 void fsdp_and_deepspeed(const Input& input, Hits& hits) {

@@ -28,7 +28,7 @@ const TitanSection* section_of(std::string_view name) {
 
 // A key of a section: unknown when the list is complete, or when it is nearly one of the list.
 void check_key(const Node& key, const std::string& name, const TitanSection& section, Hits& hits) {
-  if (std::find(section.keys.begin(), section.keys.end(), name) != section.keys.end()) return;
+  if (hits.full() || std::find(section.keys.begin(), section.keys.end(), name) != section.keys.end()) return;
   const std::string path = std::string(section.name) + "." + name;
   if (const TitanMoved* to = moved(path)) {
     hits.at(key, "It is now " + std::string(to->to) + ".", "Write " + std::string(to->to) + ".");
@@ -59,7 +59,7 @@ void unknown_toml(const Input& input, Hits& hits) {
   if (is_set(input.root().at("job.custom_config_module")) || is_set(input.root().at("experimental.custom_args_module")))
     return;
   for (const Node& table : input.root().children) {
-    if (moved(table.name) != nullptr) continue;
+    if (moved(table.name) != nullptr || hits.full()) continue;
     if (section_of(table.name) != nullptr) {
       check_table(table, table.name, hits);
       continue;
@@ -80,7 +80,7 @@ void unknown_cli(const V& view, Hits& hits) {
   const bool extended = flags.find("job.custom_config_module") != nullptr;
   for (const Node& flag : flags.children) {
     const auto dot = flag.name.find('.');
-    if (dot == std::string::npos || extended) continue;
+    if (dot == std::string::npos || extended || hits.full()) continue;
     const std::string name = flag.name.substr(0, dot), key = flag.name.substr(dot + 1);
     const TitanSection* section = section_of(name);
     if (section == nullptr) {

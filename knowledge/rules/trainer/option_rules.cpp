@@ -15,6 +15,7 @@ void option_unknown(const Input& input, Hits& hits) {
   const V view(input);
   const auto& known = trainer_fsdp_options();
   for (const auto& word : view.options()) {
+    if (hits.full()) return;
     if (contains(word, "$") || std::find(known.begin(), known.end(), word) != known.end()) continue;
     const auto near = nearest(word, known);
     hits.at(*view.fsdp(), "There is no option " + quoted(word) + ".", near ? "Write " + *near + "." : "");

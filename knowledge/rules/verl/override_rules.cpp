@@ -37,6 +37,7 @@ void unknown_override(const Input& input, Hits& hits) {
   if (view.sft) return;
   for (const auto& override : view.overrides) {
     const std::string& key = override.node.name;
+    if (hits.full()) return;
     if (!override.sign.empty() || split_key(key).leaf == "grad_offload") continue;
     if (contains(key, "$") || contains(key, "@") || contains(key, "/") || key.rfind("hydra.", 0) == 0) {
       continue;  // a variable, a config group, Hydra's own
