@@ -22,6 +22,23 @@ std::map<int, int> recorded_savers(const Scene& s) {
   return others ? savers : std::map<int, int>{};
 }
 
+// Some ranks found a checkpoint and load it, others found none: they take different branches.
+void resume_apart(const Scene& s, const MarkView& m, int stalled, Claim& out) {
+  std::set<int> found, none;
+  std::vector<int> lines;
+  for (const int line : m("resume").lines) {
+    const auto& row = s.book.at(line);
+    if (row.rank < 0 || line > stalled || matches_any("watchdog|error|file \"", row.low)) continue;
+    const bool absent = matches_any("no checkpoint|not found|fresh|scratch|does not exist|nothing to resume", row.low);
+    if (!absent && !matches_any("load|resum|found|restor", row.low)) continue;
+    (absent ? none : found).insert(row.rank);
+    lines.push_back(line);
+  }
+  if (found.empty() || none.empty()) return;
+  out.score = std::max(out.score, 0.92);
+  for (std::size_t i = 0; i < lines.size() && i < 4; ++i) out.show(lines[i]);
+}
+
 Claim evaluate(const Scene& s, const MarkView& m) {
   if (const auto savers = recorded_savers(s); !savers.empty()) {
     Claim out;
@@ -40,21 +57,7 @@ Claim evaluate(const Scene& s, const MarkView& m) {
     // One saver that the others simply wait for is slow, not alone: they must have gone on to other work.
     out.score = std::max(out.score, stall.moves.size() >= 2 || ahead ? 0.91 : 0.8);
   }
-  // Some ranks found a checkpoint and load it, others found none: they take different branches.
-  std::set<int> found, none;
-  for (const int line : m("resume").lines) {
-    const auto& row = s.book.at(line);
-    if (row.rank < 0 || line > stall.first || matches_any("watchdog|error|file \"", row.low)) continue;
-    const bool absent = matches_any("no checkpoint|not found|fresh|scratch|does not exist|nothing to resume", row.low);
-    if (!absent && !matches_any("load|resum|found|restor", row.low)) continue;
-    (absent ? none : found).insert(row.rank);
-    if (out.lines.size() < 4) out.show(line);
-  }
-  if (!found.empty() && !none.empty()) {
-    out.score = std::max(out.score, 0.92);
-  } else if (out.score == 0) {
-    out.lines.clear();
-  }
+  resume_apart(s, m, stall.first, out);
   if (out.score == 0 && m("file_branch")) {
     const auto ranks = s.book.ranks_of(m("file_branch").lines);
     if (!differing_counts(s.book, m("file_branch").lines).lines.empty() || ranks.size() >= 2) out.score = 0.78;

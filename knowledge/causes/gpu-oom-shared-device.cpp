@@ -17,6 +17,15 @@ Claim evaluate(const Scene& s, const MarkView& m) {
       out.lines.insert(out.lines.begin(), startup.first());
     }
   }
+  // The rollout engine of a hybrid worker finds no room beside the actor.
+  const bool by_engine = std::any_of(s.ooms.begin(), s.ooms.end(), [&](const GpuOom& oom) {
+    return matches_any("cumem|/vllm/|sglang|kv cache|engine", s.book.at(oom.line).low);
+  });
+  if (by_engine && m("hybrid") && out.score < 0.9) {
+    out.score = 0.9;
+    out.show(s.ooms.front().line);
+    out.show(m("hybrid"), 2);
+  }
   // A process that has no business there is named, and the allocator's own numbers do not say otherwise.
   const bool own_numbers = std::any_of(s.ooms.begin(), s.ooms.end(), [](const GpuOom& oom) {
     return oom.allocated > 0.6 * oom.capacity && oom.capacity > 0;
@@ -42,6 +51,7 @@ CauseRule gpu_oom_shared_device() {
            {"holder",
             "nvidia-smi*pid|memory reserved|gpu * pid|process * has *memory in use|mib (|zombie"
             "|leftover|colocat|sleep|hybrid engine|wake_up"},
+           {"hybrid", "hybrid engine|wake_up|wake up|colocat|sleep mode|resume_memory|hybrid_engine|before wake"},
            {"squatter",
             "zombie|leftover|left over|previous run|last run|other user|still holds|stale process|orphan|used*by pid|"
             "started yesterday|another job"},

@@ -40,22 +40,23 @@ Claim evaluate(const Scene& s, const MarkView& m) {
 }  // namespace
 
 CauseRule labels_all_masked() {
-  return {"labels-all-masked",
-          {{"mask",
-            "could not find response key|could not find instruction key|response template*not found"
-            "|could not find*template|this instance will be ignored in loss|all labels*-100"
-            "|labels*all -100|labels are -100|labels*masked|valid tokens: 0|valid tokens=0"
-            "|valid_tokens=0|num_valid*=0|supervised tokens: 0|supervised tokens=0"
-            "|supervised tokens 0|trainable tokens: 0|trainable tokens=0|no label|no valid label"
-            "|loss_mask*sum*0|loss mask*0|num_items_in_batch=0|num_items_in_batch: 0|0 unmasked"
-            "|no unmasked|empty labels|no supervised|unmasked tokens: 0|target tokens: 0"
-            "|label tokens: 0|labels: 0/|non-masked*: 0|labels != -100*0|0 labels|zero valid"
-            "|completion*truncated|no target tokens|all tokens*masked"},
-           {"count",
-            "label|supervised|target token|valid token|valid_token|unmasked|completion token|trainable token|assistant "
-            "token|masked"},
-           {"cut", "truncat|max_length|max_seq_len|max_prompt_length|cutoff_len|completion_only|train_on_inputs"}},
-          evaluate};
+  return {
+      "labels-all-masked",
+      {{"mask",
+        "could not find response key|could not find instruction key|response template*not found"
+        "|could not find*template|this instance will be ignored in loss|all labels*-100"
+        "|labels*all -100|labels are -100|labels*masked|valid tokens: 0|valid tokens=0"
+        "|valid_tokens=0|num_valid*=0|supervised tokens: 0|supervised tokens=0"
+        "|supervised tokens 0|trainable tokens: 0|trainable tokens=0|no label|no valid label"
+        "|loss_mask*sum*0|loss mask*0|num_items_in_batch=0|num_items_in_batch: 0|0 unmasked"
+        "|no unmasked|empty labels|no supervised|unmasked tokens: 0|target tokens: 0"
+        "|label tokens: 0|labels: 0/|non-masked*: 0|labels != -100*0|0 labels|zero valid"
+        "|completion*truncated|no target tokens|all tokens*masked"},
+       {"count",
+        "label|targets|!= -1|supervised|target token|valid token|valid_token|unmasked|completion token|trainable token|assistant "
+        "token|masked"},
+       {"cut", "truncat|max_length|max_seq_len|max_prompt_length|cutoff_len|completion_only|train_on_inputs"}},
+      evaluate};
 }
 
 }  // namespace fx::knowledge

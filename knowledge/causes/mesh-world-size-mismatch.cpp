@@ -12,7 +12,7 @@ bool compares_degrees(std::string_view low) {
              "world size|world_size|num_processes|number of processes|number of gpus|num_gpus|n_gpus|devices|ranks",
              low) &&
          matches_any(
-             "parallel|mesh|degree|dp|tp_|tp=|pp_|cp_|ep_|shard|replica|fsdp_size|group size|total_size|model_size",
+             "parallel|mesh|degree|dp|tp_|tp=|pp_|cp_|ep_|shard|replica|fsdp_size|per_node|num_devices|group size|total_size|model_size",
              low) &&
          matches_any("divisible|divide|multiple of|match|equal|!=|bigger|larger|exceed|product|smaller|greater|must be",
                      low);

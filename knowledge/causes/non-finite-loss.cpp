@@ -5,6 +5,25 @@
 namespace fx::knowledge {
 namespace {
 
+// Lines that speak of NaN or infinity as something that happened.
+std::vector<int> nan_lines(const Scene& s, const MarkView& m) {
+  std::vector<int> words;
+  for (const int line : m("nan").lines) {
+    const auto& low = s.book.at(line).low;
+    if (matches_any("nan_to_num|check_nan|nan check|nanosec|no nan|0 nan|terminated|inf "
+                    "checks|nan_inf|detect_anomaly|skip_nan|sinfo",
+                    low))
+      continue;
+    // One overflow that the scaler answers is its ordinary work.
+    const bool answered = matches_any("found inf|inf in grad|skipping", low) && !matches_any("nan", low) &&
+                          std::any_of(s.steps.begin(), s.steps.end(), [&](const StepEvent& step) {
+                            return step.line > line && step.loss_finite && step.loss > 0;
+                          });
+    if (!answered && matches_any("nan|non-finite|nonfinite|not finite|inf", low)) words.push_back(line);
+  }
+  return words;
+}
+
 Claim evaluate(const Scene& s, const MarkView& m) {
   Claim out;
   std::vector<int> bad;
@@ -27,20 +46,7 @@ Claim evaluate(const Scene& s, const MarkView& m) {
   const long skips = m("overflow").count;
   const bool at_minimum =
       s.book.mentions("attempted loss scale: 1,|minimum loss scale|already at minimum|scale*from 2 to 1|loss scale: 0");
-  std::vector<int> words;
-  for (const int line : m("nan").lines) {
-    const auto& low = s.book.at(line).low;
-    if (matches_any("nan_to_num|check_nan|nan check|nanosec|no nan|0 nan|terminated|inf "
-                    "checks|nan_inf|detect_anomaly|skip_nan|sinfo",
-                    low))
-      continue;
-    // One overflow that the scaler answers is its ordinary work.
-    const bool answered = matches_any("found inf|inf in grad|skipping", low) && !matches_any("nan", low) &&
-                          std::any_of(s.steps.begin(), s.steps.end(), [&](const StepEvent& step) {
-                            return step.line > line && step.loss_finite && step.loss > 0;
-                          });
-    if (!answered && matches_any("nan|non-finite|nonfinite|not finite|inf", low)) words.push_back(line);
-  }
+  const auto words = nan_lines(s, m);
   if (!bad.empty() || !words.empty()) out.score = 0.88;
   if (skips >= 3 && at_minimum) out.score = std::max(out.score, 0.92);
   if (m("exhausted")) out.score = std::max(out.score, 0.9), out.show(m("exhausted"), 2);

@@ -84,7 +84,7 @@ CauseRule pretrained_weights_not_loaded() {
         "|load_weights: false|0 tensors loaded|loaded 0|initializing with random"
         "|checkpoint*is empty|empty state dict"},
        {"pretrained",
-        "finetun|fine-tun|fine tun|instruct|sft|lora|alpaca|pretrained|from_pretrained|continue*pretrain|dpo|grpo|"
+        "automodel|weights copied|hf checkpoint|hf weights|hf-checkpoint|finetun|fine-tun|fine tun|instruct|sft|lora|alpaca|pretrained|from_pretrained|continue*pretrain|dpo|grpo|"
         "chat|checkpoint"},
        {"scratch",
         "pretraining from scratch|pre-training from scratch|pretrain from scratch|(from scratch)|debug model|debugmodel|random weights on purpose|debug_model|from_scratch"},

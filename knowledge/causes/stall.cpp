@@ -80,7 +80,7 @@ void find_moves(const Scene& scene, Stall& out) {
 const std::vector<Mark>& stall_marks() {
   static const std::vector<Mark> marks{
       {"stall",
-       "watchdog caught collective|timed out waiting|socket timeout|wait timeout|monitoredbarrier|missing ranks in "
+       "watchdog caught collective|detected by watchdog at work|timed out waiting|socket timeout|wait timeout|monitoredbarrier|missing ranks in "
        "monitored barrier|collective*timed out"
        "|received a dump signal|exceeded*timeout|hangs|hanging|stuck|no progress|timeout waiting|barrier*timed "
        "out|dump signal|detected mismatch between collectives"

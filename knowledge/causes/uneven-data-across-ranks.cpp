@@ -45,6 +45,17 @@ int rank_left_behind(const Scene& s, int stalled) {
   return odd;
 }
 
+void show_data(const Scene& s, const CountSplit& counts, const std::vector<int>& data, Claim& out) {
+  for (std::size_t i = 0; i < counts.lines.size() && i < 3; ++i) out.show(counts.lines[i]);
+  if (counts.lines.size() > 3) out.show(counts.lines.back());
+  // A rank's own words prove more than what nobody in particular says.
+  for (const bool named : {true, false}) {
+    for (const int line : data) {
+      if ((s.book.at(line).rank >= 0) == named && out.lines.size() < 5) out.show(line);
+    }
+  }
+}
+
 Claim evaluate(const Scene& s, const MarkView& m) {
   const Stall stall = find_stall(s);
   Claim out;
@@ -81,14 +92,7 @@ Claim evaluate(const Scene& s, const MarkView& m) {
     });
     if (real) out.score = 0.4;
   }
-  for (std::size_t i = 0; i < counts.lines.size() && i < 3; ++i) out.show(counts.lines[i]);
-  if (counts.lines.size() > 3) out.show(counts.lines.back());
-  // A rank's own words prove more than what nobody in particular says.
-  for (const bool named : {true, false}) {
-    for (const int line : data) {
-      if ((s.book.at(line).rank >= 0) == named && out.lines.size() < 5) out.show(line);
-    }
-  }
+  show_data(s, counts, data, out);
   for (const int line : s.desync.lines) {
     if (out.lines.size() < 7) out.show(line);
   }

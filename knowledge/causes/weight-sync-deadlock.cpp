@@ -20,7 +20,8 @@ Claim evaluate(const Scene& s, const MarkView& m) {
           "engine core initialization failed|enginedeaderror|engine*died|server*crashed|scheduler hit an exception") ||
       !s.ooms.empty())
     out.score = 0.45;
-  if (s.book.mentions("saving*checkpoint") && !s.book.mentions("update_weights|weight sync|weight transfer"))
+  if (s.book.mentions("saving*checkpoint") &&
+      !s.book.mentions("send_weights|update_weights|weight sync|weight transfer"))
     out.score = 0.4;
   for (const int line : m("sync").lines) {
     if (out.lines.size() < 4) out.show(line);

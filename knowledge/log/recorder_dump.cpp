@@ -44,33 +44,24 @@ void RecorderDump::feed(std::string_view line, int number) {
       continue;
     }
     if (bare_) end_token();
-    switch (c) {
-      case '"':
-      case '\'':
-        quote_ = c;
-        token_.clear();
-        break;
-      case '{':
-      case '[':
-        open(c == '{');
-        break;
-      case '}':
-      case ']':
-        close();
-        break;
-      case ':':
-        want_value_ = true;
-        break;
-      case ',':
-        want_value_ = false;
-        break;
-      default:
-        break;
-    }
+    structure(c);
     if (!possible_) return;
   }
   if (bare_) end_token();
   if (levels_.empty() || (!recognised_ && seen_ > kUndecided)) possible_ = recognised_;
+}
+
+void RecorderDump::structure(char c) {
+  if (c == '"' || c == '\'') {
+    quote_ = c;
+    token_.clear();
+  } else if (c == '{' || c == '[') {
+    open(c == '{');
+  } else if (c == '}' || c == ']') {
+    close();
+  } else if (c == ':' || c == ',') {
+    want_value_ = c == ':';
+  }
 }
 
 void RecorderDump::end_token() {

@@ -52,6 +52,7 @@ class RecorderDump {
     RecorderStatus status;
   };
 
+  void structure(char c);
   void open(bool object);
   void close();
   void value(std::string_view text);

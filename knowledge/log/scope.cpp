@@ -8,7 +8,7 @@ namespace fx::knowledge {
 const std::vector<Mark>& scope_marks() {
   static const std::vector<Mark> marks{
       {"distributed",
-       "torch.distributed|nemo i]|nemo w]|nemo e]|composer.cli|composer/|torchtune|torchtitan|verl.|verl/|llamafactory|"
+       "torch.distributed|actor/grad_norm|actor/pg_loss|timing_s/|raytaskerror|ray.exceptions|(taskrunner|(workerdict|nemo i]|nemo w]|nemo e]|composer.cli|composer/|torchtune|torchtitan|verl.|verl/|llamafactory|"
        "llama-factory|info:swift|swift sft|axolotl|openrlhf|colossalai|srun: |slurmstepd|gloo|\"module.|'module.|_orig_mod.| ddp|torch/"
        "distributed|torchrun|torchelastic|processgroupnccl|processgroupgloo|init_process_group|[c10d]|nccl|fsdp"
        "|fully_shard|fullysharded|deepspeed|accelerate "
