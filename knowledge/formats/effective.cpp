@@ -21,6 +21,27 @@ std::optional<long long> data_ranks(const Effective& run) {
   return *run.world_size / other;
 }
 
+// The data-parallel axes that the strategy implies and the file does not write.
+void complete_mesh(Effective& run, long long ranks) {
+  EffectiveMesh& mesh = run.mesh;
+  const auto above_one = [](long long n) { return n > 1 ? std::optional<long long>(n) : std::nullopt; };
+  if (run.strategy == "ddp") {
+    if (!mesh.dp_replicate && !mesh.dp_shard) mesh.dp_replicate = above_one(ranks);
+    return;
+  }
+  if (run.strategy != "fsdp" && run.strategy != "fsdp1" && run.strategy != "fsdp2" && run.strategy != "hsdp") return;
+  // FSDP1's hybrid strategies shard inside a machine and replicate over machines.
+  const bool hybrid1 = run.strategy == "hsdp" && run.fsdp_version != 2;
+  if (hybrid1 && !mesh.dp_replicate && !mesh.dp_shard) {
+    if (!is_small(run.nodes) || !is_small(run.processes_per_node)) return;
+    mesh.dp_replicate = above_one(*run.nodes);
+    mesh.dp_shard = above_one(*run.processes_per_node);
+    return;
+  }
+  const long long copies = mesh.dp_replicate.value_or(1);
+  if (!mesh.dp_shard && copies > 0 && ranks % copies == 0) mesh.dp_shard = above_one(ranks / copies);
+}
+
 // What follows from the fields that are set.
 void complete(Effective& run, const Context& context) {
   if (!run.world_size && is_small(run.nodes) && is_small(run.processes_per_node))
@@ -29,6 +50,7 @@ void complete(Effective& run, const Context& context) {
   if (!run.processes_per_node && is_small(run.world_size) && is_small(run.nodes) && *run.world_size % *run.nodes == 0)
     run.processes_per_node = *run.world_size / *run.nodes;
   const auto ranks = data_ranks(run);
+  if (ranks) complete_mesh(run, *ranks);
   if (!ranks || !is_small(run.micro_batch)) return;
   if (!run.global_batch && is_small(run.grad_accum)) run.global_batch = *run.micro_batch * *run.grad_accum * *ranks;
   const long long once = *run.micro_batch * *ranks;

@@ -49,6 +49,7 @@ struct Effective {
 struct Origin {
   std::string field;  // "precision", "mesh.tp"
   std::string key;    // as findings name it
+  std::string name;   // in its own mapping
   int line = 0;
   std::string value;  // as written; may hold a secret
 };

@@ -22,7 +22,7 @@ std::string short_dtype(std::string_view text) {
 }
 
 const Node* RunReader::from(std::string_view field, const Node* node) {
-  if (node != nullptr) origins.push_back({std::string(field), node->shown, node->line, written(*node)});
+  if (node != nullptr) origins.push_back({std::string(field), node->shown, node->name, node->line, written(*node)});
   return node;
 }
 

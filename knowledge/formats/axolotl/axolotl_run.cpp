@@ -11,8 +11,7 @@ void read_fsdp(const AxolotlView& view, RunReader& reader) {
   run.fsdp_version = view.version();
   reader.from("fsdp_version", view.version_node());
   reader.from("strategy", view.top("fsdp"));
-  const bool hybrid = view.v2() && integer_of(view.top("dp_replicate_size")).value_or(1) > 1;
-  run.strategy = hybrid ? "hsdp" : view.v2() ? "fsdp2" : "fsdp1";
+  run.strategy = view.v2() && run.mesh.dp_replicate ? "hsdp" : view.v2() ? "fsdp2" : "fsdp1";
   run.reshard_after_forward = !is_false(reader.from("reshard_after_forward", view.setting("reshard_after_forward")));
   run.cpu_offload = is_true(reader.from("cpu_offload", view.setting("offload_params")));
   run.ram_efficient_loading = is_true(reader.from("ram_efficient_loading", view.setting("cpu_ram_efficient_loading")));
@@ -30,6 +29,11 @@ void read_mesh(const AxolotlView& view, RunReader& reader) {
   reader.axis("tp", mesh.tp, view.top("tensor_parallel_size"));
   reader.axis("cp", mesh.cp, view.top("context_parallel_size"));
   reader.axis("ep", mesh.ep, view.top("expert_parallel_size"));
+  // Ranks that no written axis takes hold further copies.
+  const auto world = reader.input.context.world_size();
+  const long long taken = mesh.dp_shard.value_or(1) * mesh.tp.value_or(1) * mesh.cp.value_or(1);
+  if (world && mesh.dp_shard && !mesh.dp_replicate && taken > 0 && taken < *world && *world % taken == 0)
+    mesh.dp_replicate = *world / taken;
 }
 
 void read_batch(const AxolotlView& view, RunReader& reader) {
@@ -78,12 +82,12 @@ void read_training(const AxolotlView& view, RunReader& reader) {
 void read_axolotl_run(RunReader& reader) {
   const AxolotlView view(reader.input);
   Effective& run = reader.run;
+  read_mesh(view, reader);
   if (view.fsdp_on()) {
     read_fsdp(view, reader);
   } else if (is_set(reader.from("strategy", view.top("deepspeed")))) {
     run.strategy = "deepspeed";
   }
-  read_mesh(view, reader);
   reader.precision_switches(view.top("bf16"), view.top("fp16"));
   if (is_true(reader.from("precision", view.top("fp8")))) run.precision = "fp8";
   if (view.fsdp_on() && run.precision) run.reduce_precision = run.precision == "fp8" ? "bf16" : *run.precision;

@@ -12,8 +12,7 @@ void read_sharding(const RunSpec& spec, RunReader& reader) {
   Effective& run = reader.run;
   const FsdpSpec& fsdp = spec.fsdp;
   at("world_size", "ranks");
-  run.world_size = run.processes_per_node = spec.ranks;
-  run.nodes = 1;
+  run.world_size = spec.ranks;
   at("strategy", "fsdp.replicate");
   run.strategy = spec.ranks <= 1 ? "none" : fsdp.shard <= 1 ? "ddp" : fsdp.replicate > 1 ? "hsdp" : "fsdp2";
   if (run.strategy == "fsdp2" || run.strategy == "hsdp") run.fsdp_version = 2;

@@ -13,8 +13,8 @@ void read_sharding(const TitanView& view, RunReader& reader) {
   const auto shard = view.shard();
   const bool one_shard = shard && *shard == 1 && view.size("context_parallel") <= 1;
   reader.from("strategy", view.degree("data_parallel_replicate"));
-  run.strategy = replicate <= 1 ? "fsdp2" : one_shard ? "ddp" : "hsdp";
-  if (run.strategy != "ddp") run.fsdp_version = 2;
+  run.strategy = one_shard ? (replicate > 1 ? "ddp" : "none") : replicate > 1 ? "hsdp" : "fsdp2";
+  if (!one_shard) run.fsdp_version = 2;
   reader.axis("dp_replicate", mesh.dp_replicate, view.degree("data_parallel_replicate"), replicate);
   reader.axis("dp_shard", mesh.dp_shard, view.degree("data_parallel_shard"), shard.value_or(1));
   reader.axis("tp", mesh.tp, view.degree("tensor_parallel"));

@@ -6,13 +6,15 @@
 namespace fx::knowledge {
 namespace {
 
+// Transformers 4 wraps only when told to; from 5 on the model's own layers are the default.
 void read_wrap(const TrainerView& view, RunReader& reader) {
   Effective& run = reader.run;
   const Node* classes = view.setting("transformer_layer_cls_to_wrap");
   if (classes == nullptr) classes = view.argument("fsdp_transformer_layer_cls_to_wrap");
   const Node* smallest = view.setting("min_num_params");
   const bool by_option = view.has_option("auto_wrap");
-  if (by_option) run.wrap = "default";
+  const bool old = !reader.input.context.at_least("transformers", "5").value_or(run.fsdp_version != 1);
+  run.wrap = by_option || !old || view.options().empty() ? "default" : "none";
   reader.wrap(view.setting("auto_wrap_policy"), classes);
   reader.from("wrap_min_params", smallest);
   const long long least = integer_of(smallest).value_or(0);
@@ -58,6 +60,7 @@ void read_schedule(const TrainerView& view, RunReader& reader) {
   reader.schedule(view.argument("lr_scheduler_type"));
   reader.integer("warmup_steps", run.warmup_steps, view.argument("warmup_steps"));
   reader.number("warmup_ratio", run.warmup_ratio, view.argument("warmup_ratio"));
+  if (!run.warmup_ratio && !run.warmup_steps) run.warmup_steps = 0;
 }
 
 void read_optimizer(const TrainerView& view, RunReader& reader) {
@@ -76,7 +79,7 @@ void read_optimizer(const TrainerView& view, RunReader& reader) {
 
 void read_arguments(const TrainerView& view, RunReader& reader) {
   Effective& run = reader.run;
-  run.precision = "fp32";
+  if (!run.precision) run.precision = "fp32";
   reader.precision_switches(view.argument("bf16"), view.argument("fp16"));
   run.micro_batch = 8;
   run.grad_accum = 1;
@@ -106,7 +109,8 @@ void read_trainer_run(RunReader& reader) {
   }
   const Node* inside = reader.from("activation_checkpointing", view.setting("activation_checkpointing"));
   const Node* outside = reader.from("activation_checkpointing", view.argument("gradient_checkpointing"));
-  run.activation_checkpointing = is_true(inside) || is_true(outside) ? "full" : "none";
+  if (is_true(inside) || is_true(outside)) run.activation_checkpointing = "full";
+  if (!run.activation_checkpointing) run.activation_checkpointing = "none";
   if (!reader.input.is(kFsdpConfigJson)) read_arguments(view, reader);
   if (view.fsdp_on() && run.precision) run.reduce_precision = run.precision;
 }
