@@ -24,6 +24,20 @@ void add_check_commands(CLI::App& app, PeopleOptions& o, Chosen& chosen) {
   diagnose->callback([&] { chosen = [&](Session&) { return diagnose_command(o.diagnose); }; });
 }
 
+void add_convert_command(CLI::App& app, PeopleOptions& o, Chosen& chosen) {
+  auto* convert = app.add_subcommand("convert", "Translate a training configuration into another format");
+  convert->add_option("file", o.convert.file, "The configuration; - is standard input")->required();
+  convert
+      ->add_option("--to", o.convert.to, "accelerate, axolotl, torchtitan, trainer, trainer-cli, fsdp-config, run-spec")
+      ->required();
+  convert->add_option("--out", o.convert.out, "Write the text to this file instead of standard output");
+  convert->add_option("--fsdp-version", o.convert.fsdp_version, "1 or 2")->check(CLI::Range(1, 2));
+  convert->add_option("--gpus", o.convert.gpus, "GPUs a machine")->check(CLI::PositiveNumber);
+  convert->add_option("--nodes", o.convert.nodes, "Machines")->check(CLI::PositiveNumber);
+  add_json_flag(*convert, o.convert.json);
+  convert->callback([&] { chosen = [&](Session& session) { return convert_command(session, o.convert); }; });
+}
+
 void add_plan_command(CLI::App& app, PeopleOptions& o, Chosen& chosen) {
   auto* plan = app.add_subcommand("plan", "Predict memory, speed and settings of a fine-tune");
   plan->add_option("model", o.plan.model, "The model's config.json or its folder")->required();
@@ -77,6 +91,7 @@ void add_run_commands(CLI::App& app, PeopleOptions& o, Chosen& chosen) {
 
 void add_people_commands(CLI::App& app, PeopleOptions& options, Chosen& chosen) {
   add_check_commands(app, options, chosen);
+  add_convert_command(app, options, chosen);
   add_plan_command(app, options, chosen);
   add_knowledge_commands(app, options, chosen);
   add_run_commands(app, options, chosen);

@@ -4,6 +4,7 @@
 #include <functional>
 #include <string>
 
+#include "server/commands/convert.h"
 #include "server/commands/diagnose.h"
 #include "server/commands/knowledge.h"
 #include "server/commands/plan.h"
@@ -20,6 +21,7 @@ using Chosen = std::function<int(Session&)>;
 
 struct PeopleOptions {
   ValidateOptions validate;
+  ConvertOptions convert;
   DiagnoseOptions diagnose;
   PlanOptions plan;
   SearchOptions search;

@@ -3,6 +3,7 @@
 #include <exception>
 #include <nlohmann/json.hpp>
 
+#include "tools/convert_config.h"
 #include "tools/diagnose_failure.h"
 #include "tools/explain.h"
 #include "tools/launch_run.h"
@@ -18,8 +19,9 @@ namespace fx::tools {
 
 std::vector<Tool> make_catalogue() {
   return {
-      validate_config_tool(), diagnose_failure_tool(), plan_finetune_tool(), review_code_tool(),      launch_run_tool(),
-      run_status_tool(),      stop_run_tool(),         review_run_tool(),    search_knowledge_tool(), explain_tool(),
+      validate_config_tool(), convert_config_tool(),   diagnose_failure_tool(), plan_finetune_tool(),
+      review_code_tool(),     launch_run_tool(),       run_status_tool(),       stop_run_tool(),
+      review_run_tool(),      search_knowledge_tool(), explain_tool(),
   };
 }
 

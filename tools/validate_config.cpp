@@ -6,40 +6,15 @@
 #include "base/text.h"
 #include "knowledge/formats/effective.h"
 #include "knowledge/rules/validate.h"
-#include "spec/fields.h"
+#include "tools/config_context.h"
 
 namespace fx::tools {
 namespace {
 
-struct ContextArguments {
-  long long gpus = 0, nodes = 0;
-  double gpu_memory_gib = 0;
-  std::string gpu;
-  RawJson model, versions;
-};
 struct Arguments {
   std::string text, filename;
-  ContextArguments context;
+  ConfigContext context;
 };
-
-const Fields<ContextArguments>& context_fields() {
-  static const Fields<ContextArguments> fields =
-      Fields<ContextArguments>{}
-          .add("gpus", &ContextArguments::gpus, "GPUs per node")
-          .min(0)
-          .add("nodes", &ContextArguments::nodes, "number of nodes")
-          .min(0)
-          .add("gpu_memory_gib", &ContextArguments::gpu_memory_gib, "memory of one GPU in GiB")
-          .min(0)
-          .add("gpu", &ContextArguments::gpu, "name of the GPU, such as H100-80GB")
-          .add("model", &ContextArguments::model, "fields of the model's Hugging Face config.json")
-          .open()
-          .add("versions", &ContextArguments::versions,
-               "installed versions by package name, such as {\"torch\": \"2.8.0\"}; \"main 2026-05-01\" is a checkout "
-               "of that day")
-          .open();
-  return fields;
-}
 
 const Fields<Arguments>& argument_fields() {
   static const Fields<Arguments> fields =
@@ -47,7 +22,7 @@ const Fields<Arguments>& argument_fields() {
           .add("text", &Arguments::text, "the configuration, launch command or script, as it is")
           .required()
           .add("filename", &Arguments::filename, "its file name, only a hint")
-          .add("context", &Arguments::context, "what is known about the run beside the text", context_fields());
+          .add("context", &Arguments::context, "what is known about the run beside the text", config_context_fields());
   return fields;
 }
 
@@ -58,20 +33,6 @@ constexpr std::string_view kOutputSchema = R"({"type":"object","properties":{
 "fix":{"type":"string"},"sources":{"type":"array","items":{"type":"string"}}}}},
 "effective":{"type":"object"},"reason":{"type":"string"},"seems":{"type":"string"},"pointer":{"type":"string"}},
 "required":["applicable","format","findings"]})";
-
-knowledge::Context to_context(const ContextArguments& in) {
-  knowledge::Context out;
-  if (in.gpus > 0) out.gpus = in.gpus;
-  if (in.nodes > 0) out.nodes = in.nodes;
-  if (in.gpu_memory_gib > 0) out.gpu_memory_gib = in.gpu_memory_gib;
-  out.gpu = in.gpu;
-  if (!in.model.text.empty()) out.model = knowledge::read_json(in.model.text).root;
-  if (!in.versions.text.empty()) {
-    for (const auto& version : knowledge::read_json(in.versions.text).root.children)
-      out.versions[version.name] = version.text;
-  }
-  return out;
-}
 
 Result<Json> handle(const Json& json, ToolContext&) {
   auto arguments = argument_fields().parse(json);

@@ -29,9 +29,10 @@ void complete_mesh(Effective& run, long long ranks) {
     if (!mesh.dp_replicate && !mesh.dp_shard) mesh.dp_replicate = above_one(ranks);
     return;
   }
-  if (run.strategy != "fsdp" && run.strategy != "fsdp1" && run.strategy != "fsdp2" && run.strategy != "hsdp") return;
+  const std::string strategy = run.strategy.value_or("");
+  if (strategy.rfind("fsdp", 0) != 0 && strategy.rfind("zero", 0) != 0 && strategy != "hsdp") return;
   // FSDP1's hybrid strategies shard inside a machine and replicate over machines.
-  const bool hybrid1 = run.strategy == "hsdp" && run.fsdp_version != 2;
+  const bool hybrid1 = strategy == "hsdp" && run.fsdp_version != 2;
   if (hybrid1 && !mesh.dp_replicate && !mesh.dp_shard) {
     if (!is_small(run.nodes) || !is_small(run.processes_per_node)) return;
     mesh.dp_replicate = above_one(*run.nodes);

@@ -34,7 +34,7 @@ Json fsdp_block(const Effective& run) {
 void add_data(const Effective& run, WriteNotes& notes, Json& out) {
   if (!run.model) notes.placeholder("base_model", "path/to/model", "required; the source names no model");
   out["base_model"] = run.model.value_or("path/to/model");
-  if (!run.data) notes.placeholder("datasets", "path/to/data.jsonl", "required; the source names no data");
+  if (!run.data) notes.placeholder("datasets[0].path", "path/to/data.jsonl", "required; the source names no data");
   notes.placeholder("datasets[0].type", "chat_template", "axolotl must know how a row becomes text: check it");
   out["datasets"] = Json::array({{{"path", run.data.value_or("path/to/data.jsonl")}, {"type", "chat_template"}}});
   out["output_dir"] = run.output.value_or("out");
