@@ -43,6 +43,12 @@ bool is_void(const std::string& name, const Effective& run) {
   return (is_sharded(run) || name != "gradient_checkpointing") && holds(sharded, name);
 }
 
+bool is_attention_switch(const std::string& name) {
+  static constexpr std::array<std::string_view, 5> switches = {"flash_attention", "flex_attention", "sdp_attention",
+                                                               "s2_attention", "xformers_attention"};
+  return holds(switches, name);
+}
+
 Json to_value(const Node& node) {
   Json out;
   if (node.is_map()) {
@@ -80,6 +86,7 @@ class Carrier {
       return;
     }
     if (is_void(node.name, run_)) return;
+    if (is_attention_switch(node.name)) out_.erase("attn_implementation");  // axolotl refuses both spellings together
     merge(node, out_);
   }
   void at(const std::vector<std::string_view>& path, const Node& node) {

@@ -67,7 +67,7 @@ void add_mesh(const EffectiveMesh& mesh, Json& out) {
   put(out, "tensor_parallel_size", mesh.tp);
   put(out, "context_parallel_size", mesh.cp);
   put(out, "expert_parallel_size", mesh.ep);
-  if (mesh.cp) out["flash_attention"] = true;  // ring attention is built on it
+  if (mesh.cp) out["attn_implementation"] = "flash_attention_2";  // ring attention is built on it
 }
 
 }  // namespace
