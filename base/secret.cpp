@@ -94,13 +94,19 @@ void find_url_passwords(std::string_view text, std::vector<SecretSpan>& out) {
 }
 
 bool is_reference(std::string_view value) {
-  if (value.empty() || value.front() == '$' || value.front() == '<' || value.front() == '%') return true;
+  if (value.empty() || value.front() == '$' || value.front() == '<' || value.front() == '%' || value.front() == '{') {
+    return true;
+  }
   // The path of the file that holds it.
   if (value.front() == '/' || value.substr(0, 2) == "~/" || value.substr(0, 2) == "./") return true;
   if (value.find_first_not_of(".*xX-") == std::string_view::npos) return true;
-  static const std::array words = {"none", "null",   "true",        "false",      "your",      "changeme", "todo",
-                                   "env",  "secret", "placeholder", "os.environ", "os.getenv", "getenv",   "[secret"};
+  static const std::array words = {"none",   "null",    "true",   "false",       "your",       "changeme",
+                                   "todo",   "env",     "secret", "placeholder", "os.environ", "os.getenv",
+                                   "getenv", "[secret", "dummy",  "fake",        "example",    "empty",
+                                   "insert", "replace", "my_",    "my-"};
   const std::string low = to_lower(value);
+  const bool name = value.find_first_of("abcdefghijklmnopqrstuvwxyz") == std::string_view::npos;
+  if (name && is_secret_key(value)) return true;  // the name of the variable that holds it
   return std::any_of(words.begin(), words.end(), [&](const char* w) { return low.rfind(w, 0) == 0; });
 }
 

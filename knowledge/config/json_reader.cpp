@@ -8,6 +8,11 @@
 namespace fx::knowledge {
 namespace {
 
+bool has_leading_zero(std::string_view number) {
+  if (number.front() == '-') number.remove_prefix(1);
+  return number.size() > 1 && number[0] == '0' && std::isdigit(static_cast<unsigned char>(number[1])) != 0;
+}
+
 class Reader {
  public:
   Reader(std::string_view text, Document& out) : text_(text), out_(out) {}
@@ -74,7 +79,7 @@ class Reader {
     } else if (word == "NaN" || word == "Infinity" || word == "-Infinity") {
       node.kind = Node::Kind::kFloat;
     } else if (word.empty() || (word[0] != '-' && std::isdigit(static_cast<unsigned char>(word[0])) == 0) ||
-               !to_number(word)) {
+               !to_number(word) || has_leading_zero(word)) {
       return fail("a value was expected here");
     } else {
       node.kind = to_integer(word) ? Node::Kind::kInteger : Node::Kind::kFloat;

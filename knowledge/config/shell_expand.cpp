@@ -113,7 +113,10 @@ void ShellLexer::read_dollar(std::vector<ShellWord>& fields, bool quoted, bool s
     std::string name;
     ++at_;
     while (at_ < source_->text.size() && is_name_char(peek())) name += source_->text[at_++];
-    push_unresolved(fields.back(), name.empty() ? "$(" : name, "$" + name, begin);
+    constexpr std::string_view kShown = "(...)";  // a command's output, as push_unresolved() shows it
+    const bool command = name.empty() && std::string_view(source_->text).substr(at_, kShown.size()) == kShown;
+    if (command) at_ += kShown.size();
+    push_unresolved(fields.back(), name.empty() ? "$(" : name, command ? "$(...)" : "$" + name, begin);
     return;
   }
   if (peek(1) == '(' && peek(2) == '(') return read_arithmetic(fields);

@@ -181,6 +181,65 @@ void name_paths(Node& node, const std::string& path, const std::vector<Builder::
   }
 }
 
+// The value of "key: value" or "- value" on a line; npos when there is none.
+std::size_t value_of_line(std::string_view line) {
+  std::size_t at = line.find_first_not_of(' ');
+  while (at != std::string_view::npos && line.substr(at, 2) == "- ") at = line.find_first_not_of(' ', at + 2);
+  if (at == std::string_view::npos || line[at] == '"' || line[at] == '\'') return at;
+  const auto colon = line.find(": ", at);
+  if (line[at] == '#' || colon == std::string_view::npos) return std::string_view::npos;
+  return line.find_first_not_of(' ', colon + 2);
+}
+
+// Behind the quote that closes the one at begin; npos when none does.
+std::size_t closing_quote(std::string_view text, std::size_t begin) {
+  const char quote = text[begin];
+  for (std::size_t i = begin + 1; i < text.size(); ++i) {
+    if (quote == '"' && text[i] == '\\') {
+      ++i;
+    } else if (text[i] == quote) {
+      if (quote == '"' || i + 1 >= text.size() || text[i + 1] != quote) return i + 1;
+      ++i;
+    }
+  }
+  return std::string_view::npos;
+}
+
+// yaml-cpp ends an open quote where a line is indented less; PyYAML reads on to the next quote or to the end.
+std::optional<SyntaxError> open_quote(std::string_view text) {
+  int number = 0;
+  std::size_t block = std::string_view::npos;  // indentation of the key that opened a block text
+  for (std::size_t at = 0; at < text.size();) {
+    ++number;
+    const std::size_t end = std::min(text.find('\n', at), text.size());
+    const std::string_view line = text.substr(at, end - at);
+    const std::size_t indent = line.find_first_not_of(" \t\r");
+    const std::size_t begin = at;
+    at = end + 1;
+    if (indent == std::string_view::npos) continue;
+    if (block != std::string_view::npos && indent > block) continue;
+    block = std::string_view::npos;
+    const std::size_t value = value_of_line(line);
+    if (value == std::string_view::npos) continue;
+    if (line[value] == '|' || line[value] == '>') block = indent;
+    if (line[value] != '"' && line[value] != '\'') continue;
+    const std::size_t close = closing_quote(text, begin + value);
+    if (close != std::string_view::npos && close <= end) continue;
+    const std::size_t stop = std::min(close, text.size());
+    const int last = number + static_cast<int>(std::count(text.begin() + static_cast<std::ptrdiff_t>(begin),
+                                                          text.begin() + static_cast<std::ptrdiff_t>(stop), '\n'));
+    const std::size_t next = close == std::string_view::npos ? close : text.find_first_not_of(" \t\r", close);
+    const bool fine =
+        close != std::string_view::npos &&
+        (next == std::string_view::npos || std::string_view("\n#,]}:").find(text[next]) != std::string_view::npos);
+    if (!fine)
+      return SyntaxError{"the quoted text that begins on line " + std::to_string(number) + " is not closed", last, 1};
+    at = std::min(text.find('\n', close), text.size()) + 1;
+    number = last;
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 Document read_yaml(std::string_view text) {
@@ -193,6 +252,8 @@ Document read_yaml(std::string_view text) {
     parser.HandleNextDocument(builder);
     if (builder.duplicates_.size() > 100) builder.duplicates_.resize(100);
     name_paths(out.root, "", builder.duplicates_, out);
+    out.error = open_quote(text);
+    if (out.error) out.root = {};
   } catch (const YAML::Exception& e) {
     out.root = {};
     out.error = SyntaxError{e.msg, std::max(1, e.mark.line + 1), std::max(1, e.mark.column + 1)};

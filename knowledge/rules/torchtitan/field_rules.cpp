@@ -26,9 +26,13 @@ const TitanSection* section_of(std::string_view name) {
   return nullptr;
 }
 
+bool contains_word(const std::vector<std::string>& words, const std::string& word) {
+  return std::find(words.begin(), words.end(), word) != words.end();
+}
+
 // A key of a section: unknown when the list is complete, or when it is nearly one of the list.
 void check_key(const Node& key, const std::string& name, const TitanSection& section, Hits& hits) {
-  if (hits.full() || std::find(section.keys.begin(), section.keys.end(), name) != section.keys.end()) return;
+  if (hits.full() || contains_word(section.keys, name)) return;
   const std::string path = std::string(section.name) + "." + name;
   if (const TitanMoved* to = moved(path)) {
     hits.at(key, "It is now " + std::string(to->to) + ".", "Write " + std::string(to->to) + ".");
@@ -70,9 +74,7 @@ void unknown_toml(const Input& input, Hits& hits) {
 }
 
 // A Python config (--module) may have classes of its own behind most sections; what every one has is in these.
-bool is_fixed_section(std::string_view name) {
-  return name == "training" || name == "parallelism" || name == "compile";
-}
+const std::vector<std::string> kFixedSections = {"training", "parallelism", "compile"};
 
 void unknown_cli(const V& view, Hits& hits) {
   const Node& flags = view.launch()->arguments;
@@ -84,9 +86,9 @@ void unknown_cli(const V& view, Hits& hits) {
     const std::string name = flag.name.substr(0, dot), key = flag.name.substr(dot + 1);
     const TitanSection* section = section_of(name);
     if (section == nullptr) {
-      const auto near = nearest(name, section_names());
+      const auto near = nearest(name, python ? kFixedSections : section_names());
       if (near) hits.at(flag, "There is no section " + quoted(name) + ".", "Write --" + *near + "." + key + ".");
-    } else if (!contains(key, ".") && (!python || is_fixed_section(name))) {
+    } else if (!contains(key, ".") && (!python || contains_word(kFixedSections, name))) {
       check_key(flag, key, *section, hits);
     }
   }

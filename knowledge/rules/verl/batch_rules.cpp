@@ -76,7 +76,7 @@ void both_micro(const Input& input, Hits& hits) {
 
 void micro_missing(const Input& input, Hits& hits) {
   const VerlView view = verl_view(input);
-  if (!view.found || view.sft || view.megatron || !view.complete || is_dynamic(view)) return;
+  if (!view.stock_config || !view.complete || is_dynamic(view)) return;
   const auto missing = [&](const std::string& key) {
     return !is_set(view.get(key)) && !is_set(view.get(key + "_per_gpu"));
   };
