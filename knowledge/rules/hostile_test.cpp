@@ -1,7 +1,7 @@
 // Any bytes get an answer: soon, without a crash, with the right lines where the text still means something.
 #include <gtest/gtest.h>
 
-#include <chrono>
+#include <ctime>
 
 #include "knowledge/formats/effective.h"
 #include "knowledge/rules/validate.h"
@@ -72,11 +72,10 @@ std::vector<std::string> hostile_texts(std::size_t size) {
 }
 
 TEST(HostileInput, IsAnsweredInTimeThatGrowsWithItsLength) {
-  using Clock = std::chrono::steady_clock;
   for (const std::string& text : hostile_texts(std::size_t{6} << 10)) {
-    const auto begin = Clock::now();
+    const std::clock_t begin = std::clock();  // processor time: a busy machine is no fault
     findings_of(text);
-    const double seconds = std::chrono::duration<double>(Clock::now() - begin).count();
+    const double seconds = static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC;
     EXPECT_LT(seconds, 2) << text.substr(0, 40);  // a thousand times what it takes
   }
 }
