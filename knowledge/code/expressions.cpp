@@ -213,6 +213,10 @@ Object* Interpreter::comparison(Node node) {
     sides.push_back(eval(child));
     value->taints |= sides.back()->taints;
   }
+  Arguments& compared = program_.arguments_.emplace_back();
+  for (const Object* side : sides) compared.list.push_back({"", const_cast<Object*>(side), node});
+  value->made_by = &compared;
+  if (!signs.empty()) value->callee = signs.front();
   if (sides.size() != 2 || signs.empty()) return value;
   const Object* a = main_of(sides[0]);
   const Object* b = main_of(sides[1]);

@@ -9,22 +9,30 @@ using namespace code;
 
 namespace {
 
-const Guard* written_condition(const Event& event, Taints wanted, Taints unwanted) {
+const Guard* local_condition(const Event& event) {
   for (const Guard* guard = event.guard; guard != nullptr; guard = guard->outer) {
-    if (!guard->implied && (guard->taints & wanted) != 0 && (guard->taints & unwanted) == 0) return guard;
+    if (!guard->implied && (guard->taints & kLocal) != 0 && (guard->taints & kRank) == 0) return guard;
   }
   return nullptr;
 }
 
 // The first event that the jump skips and that the other ranks need this one for.
 const Event* skipped_joint(const Program& program, const Trace& trace, const Event& jump, const Guard& guard) {
+  Event staying;  // a rank for which the condition fails
+  staying.guard = guard.outer;
+  staying.pass = jump.pass;
   for (std::uint32_t i = jump.index + 1; i < jump.skip_end && i < trace.events.size(); ++i) {
     const Event& event = trace.events[i];
-    if (!is_joint(trace, event) || under(event, &guard)) continue;
+    if (!is_joint(trace, event) || under(event, &guard) || !compatible(staying, event)) continue;
     if (event.is(EventKind::kStateDict) && !gathers_state(program, trace, event)) continue;
     return &event;
   }
   return nullptr;
+}
+
+// `if not 0 <= rank < size: raise`: fails on no rank of a healthy job.
+bool checks_a_range(const Guard& guard) {
+  return guard.test.text().find_first_of("<>") != std::string_view::npos;
 }
 
 bool is_iterator_end(const Guard& guard) {
@@ -43,8 +51,8 @@ void rank_guarded_exit(const Program& program, Findings& findings) {
   for (const Trace& trace : program.traces()) {
     for (const Event& jump : trace.events) {
       if (!jump.is(EventKind::kJump)) continue;
-      const Guard* guard = written_condition(jump, kRank, 0);
-      if (guard == nullptr) continue;
+      const Guard* guard = rank_condition(jump, false);
+      if (guard == nullptr || (jump.callee == "raise" && checks_a_range(*guard))) continue;
       const Event* skipped = skipped_joint(program, trace, jump, *guard);
       // A gather of state behind `if rank != 0: return` is state-dict-under-rank-guard.
       if (skipped == nullptr || (skipped->is(EventKind::kStateDict) && jump.callee == "return")) continue;
@@ -58,7 +66,7 @@ void rank_local_skip(const Program& program, Findings& findings) {
   for (const Trace& trace : program.traces()) {
     for (const Event& jump : trace.events) {
       if (!jump.is(EventKind::kJump) || jump.callee == "raise" || jump.callee == "exit") continue;
-      const Guard* guard = written_condition(jump, kLocal, kRank);
+      const Guard* guard = local_condition(jump);
       if (guard == nullptr || is_iterator_end(*guard) || agreed(*guard)) continue;
       const Event* skipped = skipped_joint(program, trace, jump, *guard);
       if (skipped == nullptr) continue;

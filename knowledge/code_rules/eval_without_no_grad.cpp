@@ -83,8 +83,11 @@ bool switched_off(const Trace& trace, const Event& forward) {
 }
 
 bool outermost_forward(const Event& event) {
-  return event.is(EventKind::kForward) && !inside_forward(event) && event.subject != nullptr &&
-         event.subject->type == Type::kModel;
+  if (!event.is(EventKind::kForward) || inside_forward(event) || event.subject == nullptr) return false;
+  const Object* model = core_of(event.subject);
+  // An attribute of a model of which only its name is known may as well be a method.
+  const bool member = model->parent != nullptr && model->parent->type == Type::kModel && !model->element;
+  return model->type == Type::kModel && (!member || model->of_class != nullptr);
 }
 
 }  // namespace

@@ -1,7 +1,9 @@
 #include "knowledge/code_rules/participation.h"
 
 #include <algorithm>
+#include <optional>
 
+#include "base/text.h"
 #include "knowledge/code/names.h"
 
 namespace fx::knowledge {
@@ -39,21 +41,97 @@ bool gathers_state(const Program& program, const Trace& trace, const Event& even
   return true;
 }
 
+namespace {
+
+// Words by which a condition says that it is about the rank.
+bool names_a_rank(std::string_view text) {
+  for (const std::string_view word : {"rank", "main", "master", "leader", "primary", "chief", "zero", "procid",
+                                      "process_index", "coordinator", "head"}) {
+    if (contains_ignoring_case(text, word)) return true;
+  }
+  return false;
+}
+
+// A rank, or arithmetic and comparisons on one.
+bool computes_with_rank(const Object* value, int depth) {
+  for (const Object* one : alternatives(value)) {
+    if (one->identity != Identity::kNone && one->identity != Identity::kWorldSize) return true;
+    if (names_a_rank(one->callee) || (one->has(kRank) && names_a_rank(one->name))) return true;
+    const bool operation = one->type == Type::kBool || one->type == Type::kNumber || one->callee.size() <= 3;
+    if (depth == 0 || !operation) continue;
+    if (one->receiver != nullptr && computes_with_rank(one->receiver, depth - 1)) return true;
+    if (one->made_by == nullptr) continue;
+    for (const Argument& operand : one->made_by->list) {
+      if (computes_with_rank(operand.value, depth - 1)) return true;
+    }
+  }
+  return false;
+}
+
+// True: for the main rank only. False: for the others. Unclear conditions have no side.
+std::optional<bool> main_side(const Guard& guard) {
+  std::string text = replace_all(std::string(guard.test.text()), " ", "");
+  bool side = guard.positive;
+  while (text.starts_with("not") && !text.starts_with("notin")) {
+    text = text.substr(3);
+    side = !side;
+  }
+  for (const std::string_view others : {"!=0", ">0", "notin[-1,0]", "notin(-1,0)", ">=1"}) {
+    if (contains(text, others)) return !side;
+  }
+  if (contains(text, "==0") || contains(text, "in[-1,0]") || contains(text, "in(-1,0)") || contains(text, "<1"))
+    return side;
+  const bool plain = text.find_first_of("=<>") == std::string::npos;
+  return plain && names_a_rank(text) ? std::optional(side) : std::nullopt;
+}
+
+// "if not main: barrier()" before and "if main: barrier()" after: every rank comes once.
+bool takes_turns(const Event& other, const Guard& guard) {
+  const auto side = main_side(guard);
+  if (!side) return false;
+  for (const Guard* at = other.guard; at != nullptr; at = at->outer) {
+    if (at->statement == guard.statement || !is_rank_test(*at)) continue;
+    const auto other_side = main_side(*at);
+    if (other_side && *other_side != *side) return true;
+  }
+  return false;
+}
+
+// The generator in which the event happens is handed to somebody in the other branch.
+bool handed_on(const Event& other, const Event& event, const Guard& guard) {
+  const Function* function = event.frame == nullptr ? nullptr : event.frame->function;
+  if (function == nullptr || !function->is_generator || other.arguments == nullptr) return false;
+  bool opposite = false;
+  for (const Guard* at = other.guard; at != nullptr; at = at->outer)
+    opposite |= at->test == guard.test && at->positive != guard.positive;
+  return opposite && std::ranges::any_of(other.arguments->list, [&](const Argument& argument) {
+           return main_of(argument.value)->type == Type::kGenerator;
+         });
+}
+
+}  // namespace
+
+bool is_rank_test(const Guard& guard) {
+  if ((guard.taints & kRank) == 0) return false;
+  return names_a_rank(guard.test.text()) || computes_with_rank(guard.value, 4);
+}
+
 const Guard* rank_condition(const Event& event, bool with_implied) {
   for (const Guard* guard = event.guard; guard != nullptr; guard = guard->outer) {
-    if ((guard->taints & kRank) != 0 && (with_implied || !guard->implied)) return guard;
+    if ((with_implied || !guard->implied) && is_rank_test(*guard)) return guard;
   }
   return nullptr;
 }
 
 bool other_branch_matches(const Trace& trace, const Event& event, const Guard& guard) {
   return std::ranges::any_of(trace.events, [&](const Event& other) {
-    if (other.kind != event.kind || last_part(other.callee) != last_part(event.callee) || other.pass != event.pass)
-      return false;
+    if (other.pass != event.pass) return false;
+    if (handed_on(other, event, guard)) return true;
+    if (other.kind != event.kind || last_part(other.callee) != last_part(event.callee)) return false;
     for (const Guard* at = other.guard; at != nullptr; at = at->outer) {
       if (at->test == guard.test && at->positive != guard.positive) return true;
     }
-    return false;
+    return takes_turns(other, guard);
   });
 }
 

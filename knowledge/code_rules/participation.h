@@ -12,10 +12,12 @@ bool is_sharded(const code::Trace& trace, const code::Object* model, bool with_d
 bool is_joint(const code::Trace& trace, const code::Event& event);
 // A gather of sharded state: every rank must call it, whoever keeps the result.
 bool gathers_state(const code::Program& program, const code::Trace& trace, const code::Event& event);
+// The condition is about the rank itself, not about something that was made with it.
+bool is_rank_test(const code::Guard& guard);
 // The innermost condition on the rank that is written around the event; with_implied: also one that an earlier jump
 // implies.
 const code::Guard* rank_condition(const code::Event& event, bool with_implied);
-// The other branch of the condition makes the same call.
+// The other branch of the condition makes the same call, or a second condition lets the other ranks make theirs.
 bool other_branch_matches(const code::Trace& trace, const code::Event& event, const code::Guard& guard);
 // The event, or the call below the condition that leads to it.
 std::pair<const code::SourceFile*, code::Node> below(const code::Event& event, const code::Guard& guard);

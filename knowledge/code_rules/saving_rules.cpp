@@ -82,8 +82,8 @@ bool is_fixed_path(const Object* path) {
 
 // A condition that may well be about the rank although its value was not seen.
 bool may_be_rank_guarded(const Event& event) {
-  static constexpr std::array<std::string_view, 8> kWords = {"main",  "master", "rank", "primary",
-                                                             "chief", "leader", "zero", "coordinator"};
+  static constexpr std::array<std::string_view, 10> kWords = {
+      "main", "master", "rank", "primary", "chief", "leader", "zero", "coordinator", "should_save", "world_size"};
   for (const Guard* guard = event.guard; guard != nullptr; guard = guard->outer) {
     if ((guard->taints & kRank) != 0) return true;
     for (const std::string_view word : kWords) {

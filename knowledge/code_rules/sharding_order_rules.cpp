@@ -28,12 +28,20 @@ bool is_replaced(const Trace& trace, const Event& built, const Event& shard) {
   });
 }
 
+// A list that was put together before: what is in it, and in which order, was chosen there.
+bool walks_a_list(const Loop& loop) {
+  const Object* over = main_of(loop.iterable);
+  if (over != nullptr && over->callee == "enumerate" && !over->items.empty()) over = main_of(over->items.back());
+  return over == nullptr || over->type == Type::kSequence;
+}
+
 // Walks modules() from the top without choosing: the root comes first.
 bool walks_from_the_top(const Event& shard) {
   const Object* unit = shard.subject;
   if (unit == nullptr || !unit->element || unit->reversed ||
       (unit->callee != ".modules" && unit->callee != ".named_modules"))
     return false;
+  if (shard.loop == nullptr || walks_a_list(*shard.loop)) return false;
   for (const Guard* guard = shard.guard; guard != nullptr; guard = guard->outer) {
     if (shard.loop != nullptr && guard->file == shard.loop->file &&
         guard->statement.begin() >= shard.loop->node.begin() && guard->statement.end() <= shard.loop->node.end())
