@@ -16,6 +16,14 @@ const Guard* local_condition(const Event& event) {
   return nullptr;
 }
 
+// Of the branch for the ranks that do not leave: theirs alone anyway.
+bool in_other_branch(const Event& event, const Guard& guard) {
+  for (const Guard* at = event.guard; at != nullptr; at = at->outer) {
+    if (at->test == guard.test && at->positive != guard.positive && !at->implied) return true;
+  }
+  return false;
+}
+
 // The first event that the jump skips and that the other ranks need this one for.
 const Event* skipped_joint(const Program& program, const Trace& trace, const Event& jump, const Guard& guard) {
   Event staying;  // a rank for which the condition fails
@@ -23,7 +31,8 @@ const Event* skipped_joint(const Program& program, const Trace& trace, const Eve
   staying.pass = jump.pass;
   for (std::uint32_t i = jump.index + 1; i < jump.skip_end && i < trace.events.size(); ++i) {
     const Event& event = trace.events[i];
-    if (!is_joint(trace, event) || under(event, &guard) || !compatible(staying, event)) continue;
+    if (!is_joint(trace, event) || under(event, &guard) || !compatible(staying, event) || in_other_branch(event, guard))
+      continue;
     if (event.is(EventKind::kStateDict) && !gathers_state(program, trace, event)) continue;
     return &event;
   }

@@ -24,11 +24,16 @@ bool sharded_before(const Trace& trace, const Object* module, std::uint32_t inde
   });
 }
 
+Sharding sharding_of(const ShardedClasses& classes, const Object* core) {
+  const auto found = classes.find(core->of_class);
+  return found == classes.end() ? Sharding::kNone : found->second;
+}
+
 // A root of FSDP2, or a module of a class whose instances are.
-bool is_fsdp2_root(const Program& program, const Object* module) {
+bool is_fsdp2_root(const ShardedClasses& classes, const Object* module) {
   const Object* core = core_of(module);
   if (core == nullptr || core->parent != nullptr) return false;
-  return core->sharding == Sharding::kFsdp2 || sharding_of_class(program, core->of_class) == Sharding::kFsdp2;
+  return core->sharding == Sharding::kFsdp2 || sharding_of(classes, core) == Sharding::kFsdp2;
 }
 
 bool is_registered(const Program& program, std::string_view method) {
@@ -77,6 +82,7 @@ bool under_summon(const Event& event) {
 }  // namespace
 
 void forward_called_directly(const Program& program, Findings& findings) {
+  const ShardedClasses classes = sharded_classes(program);
   for (const Trace& trace : program.traces()) {
     for (const Event& event : trace.events) {
       if (!event.is(EventKind::kForwardMethod) || event.callee != ".forward" ||
@@ -85,7 +91,7 @@ void forward_called_directly(const Program& program, Findings& findings) {
       const Object* module = event.subject;
       if (module == nullptr || under_summon(event)) continue;
       const bool fsdp2 = core_of(module)->sharding == Sharding::kFsdp2 && module->sharding != Sharding::kFsdp1;
-      const bool by_class = !inside_forward(event) && module->wrapped == nullptr && is_fsdp2_root(program, module);
+      const bool by_class = !inside_forward(event) && module->wrapped == nullptr && is_fsdp2_root(classes, module);
       if ((fsdp2 || by_class || inside_wrapper(trace, module)) && sharded_before(trace, module, event.index))
         findings.at(event);
     }
@@ -93,6 +99,7 @@ void forward_called_directly(const Program& program, Findings& findings) {
 }
 
 void unregistered_forward_method(const Program& program, Findings& findings) {
+  const ShardedClasses classes = sharded_classes(program);
   for (const Trace& trace : program.traces()) {
     for (const Event& event : trace.events) {
       const bool method = event.is(EventKind::kForwardMethod) && event.callee != ".forward";
@@ -101,9 +108,9 @@ void unregistered_forward_method(const Program& program, Findings& findings) {
         continue;
       const std::string_view name = event.callee.substr(1);
       const Object* module = event.subject;
-      const bool fsdp1 = sharding_of(trace, module) == Sharding::kFsdp1 ||
-                         sharding_of_class(program, core_of(module)->of_class) == Sharding::kFsdp1;
-      const bool fsdp2 = is_fsdp2_root(program, module);
+      const bool fsdp1 =
+          sharding_of(trace, module) == Sharding::kFsdp1 || sharding_of(classes, core_of(module)) == Sharding::kFsdp1;
+      const bool fsdp2 = is_fsdp2_root(classes, module);
       if ((!fsdp1 && !fsdp2) || !sharded_before(trace, module, event.index) || is_registered(program, name)) continue;
       if (event.is(EventKind::kGenerate)) {
         // Hugging Face's generate calls the model itself: enough for an FSDP2 root, not for a wrapper.

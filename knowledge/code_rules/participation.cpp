@@ -19,9 +19,11 @@ bool is_sharded(const Trace& trace, const Object* model, bool with_ddp) {
 
 bool is_joint(const Trace& trace, const Event& event) {
   switch (event.kind) {
+    case EventKind::kForwardMethod:  // of a class that was not sent: it may compute nothing
+      return event.subject != nullptr && core_of(event.subject)->of_class != nullptr &&
+             is_sharded(trace, event.subject);
     case EventKind::kForward:
     case EventKind::kGenerate:
-    case EventKind::kForwardMethod:
       return is_sharded(trace, event.subject);
     case EventKind::kClip:
       return event.subject != nullptr && is_sharded(trace, event.subject) &&
@@ -97,16 +99,24 @@ bool takes_turns(const Event& other, const Guard& guard) {
   return false;
 }
 
-// The generator in which the event happens is handed to somebody in the other branch.
+bool in_opposite_branch(const Event& event, const Guard& guard) {
+  for (const Guard* at = event.guard; at != nullptr; at = at->outer) {
+    if (at->test == guard.test && at->positive != guard.positive) return true;
+  }
+  return false;
+}
+
+// The other branch hands a generator or a function that makes the same call to somebody who runs it.
 bool handed_on(const Event& other, const Event& event, const Guard& guard) {
-  const Function* function = event.frame == nullptr ? nullptr : event.frame->function;
-  if (function == nullptr || !function->is_generator || other.arguments == nullptr) return false;
-  bool opposite = false;
-  for (const Guard* at = other.guard; at != nullptr; at = at->outer)
-    opposite |= at->test == guard.test && at->positive != guard.positive;
-  return opposite && std::ranges::any_of(other.arguments->list, [&](const Argument& argument) {
-           return main_of(argument.value)->type == Type::kGenerator;
-         });
+  if (other.arguments == nullptr || !in_opposite_branch(other, guard)) return false;
+  return std::ranges::any_of(other.arguments->list, [&](const Argument& argument) {
+    const Object* value = main_of(argument.value);
+    if (value->function == nullptr || (value->type != Type::kGenerator && value->type != Type::kFunction)) return false;
+    for (const Frame* frame = event.frame; frame != nullptr; frame = frame->caller) {
+      if (frame->function == value->function) return true;
+    }
+    return contains(value->function->node.text(), last_part(event.callee));
+  });
 }
 
 }  // namespace
@@ -125,13 +135,10 @@ const Guard* rank_condition(const Event& event, bool with_implied) {
 
 bool other_branch_matches(const Trace& trace, const Event& event, const Guard& guard) {
   return std::ranges::any_of(trace.events, [&](const Event& other) {
-    if (other.pass != event.pass) return false;
     if (handed_on(other, event, guard)) return true;
-    if (other.kind != event.kind || last_part(other.callee) != last_part(event.callee)) return false;
-    for (const Guard* at = other.guard; at != nullptr; at = at->outer) {
-      if (at->test == guard.test && at->positive != guard.positive) return true;
-    }
-    return takes_turns(other, guard);
+    if (other.pass != event.pass || other.kind != event.kind || last_part(other.callee) != last_part(event.callee))
+      return false;
+    return in_opposite_branch(other, guard) || takes_turns(other, guard);
   });
 }
 

@@ -58,16 +58,17 @@ const Event* next_shard(const Trace& trace, const Object* model, std::uint32_t f
   return nullptr;
 }
 
-Sharding sharding_of_class(const Program& program, const Class* owner) {
-  if (owner == nullptr) return Sharding::kNone;
+ShardedClasses sharded_classes(const Program& program) {
+  ShardedClasses classes;
   for (const Trace& trace : program.traces()) {
     for (const Event& event : trace.events) {
       if (!event.is(EventKind::kShard)) continue;
       const Object* core = core_of(event.subject);
-      if (core != nullptr && core->of_class == owner) return is_fsdp2(event) ? Sharding::kFsdp2 : Sharding::kFsdp1;
+      if (core == nullptr || core->of_class == nullptr) continue;
+      classes.emplace(core->of_class, is_fsdp2(event) ? Sharding::kFsdp2 : Sharding::kFsdp1);
     }
   }
-  return Sharding::kNone;
+  return classes;
 }
 
 const Object* parameter_behind(const Object* value) {

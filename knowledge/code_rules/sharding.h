@@ -1,9 +1,13 @@
 // What is sharded when, and how: shared by the rules about building a model.
 #pragma once
 
+#include <unordered_map>
+
 #include "knowledge/code/program.h"
 
 namespace fx::knowledge {
+
+using ShardedClasses = std::unordered_map<const code::Class*, code::Sharding>;
 
 bool is_fsdp1(const code::Event& shard);
 bool is_fsdp2(const code::Event& shard);
@@ -16,7 +20,7 @@ bool strictly_inside(const code::Object* part, const code::Object* whole);
 // The first sharding call on the model (or a part of it) from this event on; nullptr: none.
 const code::Event* next_shard(const code::Trace& trace, const code::Object* model, std::uint32_t from);
 // How modules of a class of the files are sharded somewhere: by FSDP2 on the whole, or inside an FSDP1 wrapper.
-code::Sharding sharding_of_class(const code::Program& program, const code::Class* owner);
+ShardedClasses sharded_classes(const code::Program& program);
 // The element of parameters() a value is or comes from; nullptr: none. Conversions to plain tensors end the chain.
 const code::Object* parameter_behind(const code::Object* value);
 // The model whose parameter it is.
