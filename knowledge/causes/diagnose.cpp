@@ -22,12 +22,29 @@ struct Weighed {
   Claim claim;
 };
 
+// A log is shown to models, too: marks of a chat's turns are broken up, and a sentence that orders its reader about is
+// left out.
+std::string harmless(std::string text) {
+  for (const std::string_view mark : {"<|", "[INST]", "[/INST]", "<<SYS", "<system", "</system", "<assistant", "<user",
+                                      "<tool", "<function", "<invoke"}) {
+    text = replace_all(std::move(text), mark, std::string(mark.substr(0, 1)) + " " + std::string(mark.substr(1)));
+  }
+  const std::string low = to_lower(text);
+  for (const std::string_view order :
+       {"ignore previous", "ignore all previous", "ignore the above", "ignore all prior", "disregard previous",
+        "disregard all", "disregard the above", "you are now a", "new instructions:"}) {
+    const auto at = low.find(order);
+    if (at != std::string::npos) return text.substr(0, at) + "[an instruction in the log, left out]";
+  }
+  return text;
+}
+
 EvidenceLine evidence_of(const Scene& scene, int index) {
   const auto& line = scene.book.at(index);
   EvidenceLine out;
   if (scene.book.logs.size() > 1) out.log = quote_input(scene.book.logs[static_cast<std::size_t>(line.log)], 120);
   out.line = line.number;
-  out.text = quote_input(mask_secrets(line.text), 300);
+  out.text = harmless(quote_input(mask_secrets(line.text), 300));
   return out;
 }
 
@@ -60,7 +77,7 @@ double confidence_of(const std::vector<Weighed>& ranked, std::size_t index) {
   if (score < 0.9) score *= 0.88;
   if (index > 0) return std::min(score, 1 - std::min(0.97, ranked[0].claim.score) + 0.1) * 0.9;
   if (ranked.size() < 2) return score;
-  const double gap = score - ranked[1].claim.score;
+  const double gap = ranked[0].claim.score - ranked[1].claim.score;
   return gap >= 0.1 ? score : score * (0.85 + 1.5 * std::max(0.0, gap));
 }
 
