@@ -12,7 +12,7 @@ Claim evaluate(const Scene& s, const MarkView& m) {
     if (matches_any("error|exception|assert|failed|detected missing", s.book.at(line).low)) failed.push_back(line);
   }
   const bool named = s.book.mentions(
-      "async_save|asynccheckpoint|async_checkpoint|async save|ckpt-thread|async checkpoint|_async_executor|background "
+      "async_mode|_async_process|async_save|asynccheckpoint|async_checkpoint|async save|ckpt-thread|async checkpoint|_async_executor|background "
       "save|checkpoint thread");
   if (failed.empty() || !named) return {};
   // A full disk or a missing file in the background save is that fault, not the group's.
@@ -31,7 +31,7 @@ CauseRule async_save_process_group() {
   return {
       "async-save-process-group",
       {{"async",
-        "async_save|async save|asynccheckpoint|ckpt-thread|checkpoint thread|async_checkpoint"
+        "async_mode|_async_process|background process|async_save|async save|asynccheckpoint|ckpt-thread|checkpoint thread|async_checkpoint"
         "|background thread|background save|background*checkpoint|asynccheckpointexecutor"
         "|async_executor|asynchronous*checkpoint|async checkpoint|save thread|exception in thread"},
        {"failed",

@@ -87,7 +87,8 @@ constexpr std::array<std::string_view, 8> kOwnFaults{
     "gpu-oom-logits",        "amp-dtype-mismatch",           "single-rank-exception", "gpu-oom-optimizer-step"};
 
 bool by_engine(const LogLine& line) {
-  return matches_any("vllm|sglang|enginecore|rollout|llmactor", to_lower(line.head.actor));
+  const std::string actor = to_lower(line.head.actor);
+  return matches_any("vllm|sglang|enginecore|rollout|llmactor", actor) && !matches_any("actorrollout", actor);
 }
 
 // The engine's own fault is the engine's crash, whatever its exception says.

@@ -54,7 +54,8 @@ Claim evaluate(const Scene& s, const MarkView& m) {
       std::find_if(s.steps.begin(), s.steps.end(), [](const StepEvent& step) { return step.loss_finite; });
   // A pretrained language model starts near 1-3; ln(32,000) is 10.4.
   const bool random_loss = first != s.steps.end() && first->loss > 6.5 && first->loss < 14;
-  const bool newly = s.book.mentions("newly initialized|were not initialized");
+  const bool newly = s.book.mentions(
+      "no load path|keeps its initial weights|load path: none|load path is empty|newly initialized|were not initialized");
   Claim out = claim(random_loss ? 0.88 : newly ? 0.45 : 0.5, m("sign"), 4);
   if (failed) out.score = 0.3;
   if (!random_loss && first != s.steps.end() && first->loss > 0 && first->loss < 5) out.score = 0.2;
@@ -84,8 +85,7 @@ CauseRule pretrained_weights_not_loaded() {
         "|load_weights: false|0 tensors loaded|loaded 0|initializing with random"
         "|checkpoint*is empty|empty state dict"},
        {"pretrained",
-        "automodel|weights copied|hf checkpoint|hf weights|hf-checkpoint|finetun|fine-tun|fine tun|instruct|sft|lora|alpaca|pretrained|from_pretrained|continue*pretrain|dpo|grpo|"
-        "chat|checkpoint"},
+        "automodel|weights copied|hf checkpoint|hf weights|hf-checkpoint|finetun|fine-tun|fine tun|instruct|sft|lora|alpaca|pretrained|from_pretrained|continue*pretrain|dpo|grpo"},
        {"scratch",
         "pretraining from scratch|pre-training from scratch|pretrain from scratch|(from scratch)|debug model|debugmodel|random weights on purpose|debug_model|from_scratch"},
        {"expected", "expected|gibberish|newly initialized|not found|could not find|no checkpoint"},

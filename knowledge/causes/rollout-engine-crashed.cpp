@@ -12,8 +12,10 @@ Claim evaluate(const Scene& s, const MarkView& m) {
   std::vector<int> own;
   for (const auto& exception : s.exceptions) {
     const auto& line = s.book.at(exception.line);
-    const bool by_engine = matches_any("vllm|sglang|engine|rollout|server", to_lower(line.head.actor)) ||
-                           matches_any("vllm|sglang|[server]|enginecore|(engine", line.low.substr(0, 60));
+    const std::string actor = to_lower(line.head.actor);
+    const bool by_engine =
+        (matches_any("vllm|sglang|engine|rollout|server", actor) && !matches_any("actorrollout", actor)) ||
+        matches_any("vllm|sglang|[server]|enginecore|(engine", line.low.substr(0, 60));
     const bool framed = std::any_of(exception.frames.begin(), exception.frames.end(),
                                     [&](int frame) { return matches_any("/vllm/|/sglang/", s.book.at(frame).low); });
     if (by_engine || framed) own.push_back(exception.line);

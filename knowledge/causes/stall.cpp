@@ -20,7 +20,7 @@ void find_guards(const Scene& scene, Stall& out) {
     const int next = book.below(line);
     const char* kAction =
         "save|state_dict|gather|barrier|push_to_hub|reduce|broadcast|eval|summon|full_tensor|checkpoint|sync|generate|"
-        "log_metrics|clip_grad|grad norm|forward|metric";
+        "log_metrics|clip_grad|grad norm|forward|metric|sample|predict|validat";
     if (matches_any(kAction, low)) {
       out.guards.push_back(line);
     } else if (next >= 0 && matches_any(kAction, book.at(next).low) && book.at(next).rank == book.at(line).rank) {

@@ -54,8 +54,9 @@ Scope find_scope(const LogBook& book, bool has_losses) {
   }
   // An agent that talks about this very program runs no training.
   const auto& words = book.find("core", "distributed").lines;
-  const bool named = std::any_of(words.begin(), words.end(),
-                                 [&](int line) { return book.at(line).low.find("fsdp-expert") == std::string::npos; });
+  const bool named = std::any_of(words.begin(), words.end(), [&](int line) {
+    return !matches_any("fsdp-expert|pytorch-fsdp|fsdp skill", book.at(line).low);
+  });
   scope.distributed = named || ranked || (torch && tasks.size() >= 2);
   scope.serving = static_cast<bool>(book.find("core", "serving"));
   scope.training = has_losses || static_cast<bool>(book.find("core", "trainer"));
