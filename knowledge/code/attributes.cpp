@@ -19,9 +19,9 @@ bool names_one(std::string_view name, std::initializer_list<std::string_view> pa
 }
 
 // Attributes whose value is a process rank, whatever object has them (accelerator, fabric, strategy, state).
-constexpr std::array<std::string_view, 8> kRankAttributes = {
-    "is_main_process", "is_local_main_process", "process_index",   "local_process_index",
-    "is_global_zero",  "global_rank",           "is_last_process", "is_rank_zero"};
+constexpr std::array<std::string_view, 9> kRankAttributes = {
+    "should_save",    "is_main_process", "is_local_main_process", "process_index", "local_process_index",
+    "is_global_zero", "global_rank",     "is_last_process",       "is_rank_zero"};
 
 // Methods that every module has: no parts of it, also when only looked at (hasattr(model, "eval")).
 constexpr std::array<std::string_view, 18> kMethodsOfModules = {"eval",

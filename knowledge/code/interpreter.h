@@ -131,6 +131,7 @@ class Interpreter {
   Object* external(std::string_view name, Node node);
   Object* join(Object* a, Object* b, Taints taints);
   Taints taints_of(const Arguments& given) const;
+  Taints opaque_taints(std::string_view name, Taints given) const;
   Event& emit(EventKind kind, std::string_view callee, Node node, const Arguments* given, const Object* subject,
               const Object* receiver, Object* result);
   const Guard* add_guard(GuardKind kind, Node test, Node statement, bool positive, const Object* value);

@@ -271,9 +271,7 @@ Object* Interpreter::library_call(std::string_view name, Arguments& given, Node 
              name.starts_with("random.") || name.starts_with("pathlib.")) {
     result->taints = taints;
   } else {
-    // What an unknown function makes from the rank is this rank's own data.
-    result->taints = static_cast<Taints>(taints & (kLocal | kWorld | kUneven | kReduced));
-    if ((taints & kRank) != 0) result->taints |= kLocal;
+    result->taints = opaque_taints(name, taints);
   }
   emit(EventKind::kCall, name, node, &given, first, nullptr, result);
   return result;

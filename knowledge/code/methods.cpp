@@ -189,12 +189,10 @@ Object* Interpreter::method_call(Object* whole, std::string_view name, Arguments
   emit(name == "train" || name == "eval" ? EventKind::kTrainMode : EventKind::kCall, callee, node, &given, receiver,
        receiver, result);
   if (std::ranges::find(kSelf, name) != kSelf.end()) return whole;
-  if (receiver->type == Type::kDataset || (receiver->type == Type::kUnknown && (whole->taints & kRank) != 0)) {
-    if ((result->taints & kRank) != 0 && receiver->identity == Identity::kNone && receiver->type == Type::kDataset)
-      result->taints = static_cast<Taints>((result->taints & ~kRank) | kLocal);
-  }
-  if (receiver->type == Type::kUnknown && (taints_of(given) & kRank) != 0)
-    result->taints = static_cast<Taints>((result->taints & ~kRank) | kLocal);
+  const bool computes = receiver->element || receiver->has(kLocal) || receiver->callee.starts_with("torch.");
+  if ((taints_of(given) & kRank) != 0 && !computes)
+    result->taints =
+        static_cast<Taints>(opaque_taints(name, taints_of(given)) | (whole->taints & (kLocal | kUneven | kRank)));
   return result;
 }
 

@@ -1,5 +1,7 @@
 #include <algorithm>
 
+#include "base/text.h"
+
 #include "knowledge/code/interpreter.h"
 #include "knowledge/code/names.h"
 
@@ -80,6 +82,17 @@ Taints Interpreter::taints_of(const Arguments& given) const {
   Taints taints = 0;
   for (const Argument& argument : given.list) taints |= argument.value->taints;
   return static_cast<Taints>(taints & ~(kStepCount | kEndless));
+}
+
+// What something that was not sent makes of its arguments. From rank and world size it makes this rank's share of data;
+// with the rank alone it may do anything, and the value tells nothing.
+Taints Interpreter::opaque_taints(std::string_view name, Taints given) const {
+  auto taints = static_cast<Taints>(given & (kLocal | kWorld | kUneven | kReduced));
+  if ((given & kRank) == 0) return taints;
+  bool share = (given & kWorld) != 0;
+  for (const std::string_view word : {"load", "batch", "data", "stream", "source", "iter", "sampl", "reader"})
+    share |= contains_ignoring_case(last_part(name), word);
+  return share ? static_cast<Taints>(taints | kLocal) : taints;
 }
 
 Event& Interpreter::emit(EventKind kind, std::string_view callee, Node node, const Arguments* given,
