@@ -18,6 +18,14 @@ void add_check_commands(CLI::App& app, PeopleOptions& o, Chosen& chosen) {
       ->check(CLI::IsMember({"text", "json", "sarif"}));
   validate->add_option("--gpus", o.validate.gpus, "GPUs the run will have")->check(CLI::PositiveNumber);
   validate->callback([&] { chosen = [&](Session& session) { return validate_command(session, o.validate); }; });
+  auto* review = app.add_subcommand("review-code", "Review distributed training code, like a linter; never runs it");
+  review->add_option("file", o.review_code.files, "Python files of one program")->required();
+  review->add_option("--format", o.review_code.format, "text, json or sarif")
+      ->check(CLI::IsMember({"text", "json", "sarif"}));
+  review->add_option("--config", o.review_code.config, "Configuration it is launched with");
+  review->add_option("--world", o.review_code.world, "Nodes and GPUs of a node, such as 2x8");
+  review->add_option("--torch", o.review_code.torch, "Version of torch it runs on, such as 2.8");
+  review->callback([&] { chosen = [&](Session& session) { return review_code_command(session, o.review_code); }; });
   auto* diagnose = app.add_subcommand("diagnose", "Find the root cause of a failed run in its logs");
   diagnose->add_option("log", o.diagnose.logs, "Log files, one a rank or one for all; - is standard input")->required();
   add_json_flag(*diagnose, o.diagnose.json);

@@ -8,6 +8,7 @@
 #include "server/commands/diagnose.h"
 #include "server/commands/knowledge.h"
 #include "server/commands/plan.h"
+#include "server/commands/review_code.h"
 #include "server/commands/validate.h"
 
 namespace CLI {
@@ -23,6 +24,7 @@ struct PeopleOptions {
   ValidateOptions validate;
   ConvertOptions convert;
   DiagnoseOptions diagnose;
+  ReviewCodeOptions review_code;
   PlanOptions plan;
   SearchOptions search;
   std::string id;         // of a page or a run

@@ -14,6 +14,7 @@ struct FileArgument {
 };
 struct ContextArguments {
   std::string world, torch_version;
+  FileArgument config;
 };
 struct Arguments {
   std::vector<FileArgument> files;
@@ -35,7 +36,9 @@ const Fields<ContextArguments>& context_fields() {
   static const auto fields =
       Fields<ContextArguments>{}
           .add("world", &ContextArguments::world, "nodes and GPUs of a node, such as \"2x8\"")
-          .add("torch_version", &ContextArguments::torch_version, "version of torch the code runs on, such as \"2.8\"");
+          .add("torch_version", &ContextArguments::torch_version, "version of torch the code runs on, such as \"2.8\"")
+          .add("config", &ContextArguments::config,
+               "the configuration the code is launched with; both are checked against each other", file_fields());
   return fields;
 }
 
@@ -77,7 +80,9 @@ Result<Json> handle(const Json& json, ToolContext&) {
   if (!context) return context.error();
   std::vector<knowledge::code::InputFile> files;
   for (FileArgument& file : arguments->files) files.push_back({std::move(file.name), std::move(file.text)});
-  const knowledge::CodeReview review = knowledge::review_code(std::move(files), *context);
+  std::optional<knowledge::CodeConfig> config;
+  if (const FileArgument& given = arguments->context.config; !given.text.empty()) config = {given.name, given.text};
+  const knowledge::CodeReview review = knowledge::review_code(std::move(files), *context, config);
   Json out;
   out["applicable"] = review.applicable;
   out["findings"] = Json::array();

@@ -86,7 +86,7 @@ Object* Interpreter::attribute(Object* object, std::string_view name, Node node)
   if (owner->of_class != nullptr) {
     if (Object* found = attribute_of_class(*owner->of_class, owner, name, node)) return found;
   }
-  if (is_rank_attribute(name)) {
+  if (is_rank_attribute(name) && (name != "should_save" || contains(owner->name, "args"))) {
     Object* value = make(name.substr(0, 3) == "is_" ? Type::kBool : Type::kNumber, node);
     value->taints = kRank;
     value->name = name;

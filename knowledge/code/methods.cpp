@@ -84,7 +84,12 @@ Object* Interpreter::method_call(Object* whole, std::string_view name, Arguments
   if (receiver->type == Type::kModel) {
     if (Object* done = model_method(receiver, name, given, node)) return done;
   }
-  const Taints taints = static_cast<Taints>((whole->taints | taints_of(given)) & ~(kEndless | kStepCount));
+  auto taints = static_cast<Taints>((whole->taints | taints_of(given)) & ~(kEndless | kStepCount));
+  // A record that is only reported does not make the answer this rank's own: on_log(args, state, logs).
+  const bool plain = std::ranges::any_of(given.list, [](const Argument& argument) {
+    return argument.value->has(kLocal) && main_of(argument.value)->type != Type::kDict;
+  });
+  if (!plain && !whole->has(kLocal)) taints = static_cast<Taints>(taints & ~kLocal);
   Object* result = make(Type::kUnknown, node);
   result->taints = taints;
   result->callee = callee;

@@ -4,6 +4,7 @@
 
 #include "base/secret.h"
 #include "base/text.h"
+#include "knowledge/code_rules/config_comparison.h"
 #include "knowledge/code_rules/rule.h"
 #include "knowledge/store/page.h"
 
@@ -33,7 +34,7 @@ Finding to_finding(const CodeRule& rule, const CodeHit& hit, const Page& page) {
   Finding finding;
   finding.rule = std::string(rule.id);
   finding.severity = rule.severity;
-  finding.file = quote_input(hit.file->name, 200);
+  finding.file = hit.file == nullptr ? "" : quote_input(hit.file->name, 200);
   finding.line = hit.line;
   finding.column = hit.column;
   finding.message = hit.detail.empty() ? "" : mask_secrets(hit.detail) + " ";
@@ -55,7 +56,8 @@ void Findings::at(const code::SourceFile* file, code::Node node, std::string det
   if (file != nullptr && node && !known) hits_.push_back({file, node.line(), node.column(), std::move(detail)});
 }
 
-CodeReview review_code(std::vector<code::InputFile> files, const code::ReviewContext& context) {
+CodeReview review_code(std::vector<code::InputFile> files, const code::ReviewContext& context,
+                       const std::optional<CodeConfig>& config) {
   CodeReview review;
   const auto program = code::Program::read(std::move(files), context);
   for (const auto& file : program->files()) {
@@ -78,6 +80,14 @@ CodeReview review_code(std::vector<code::InputFile> files, const code::ReviewCon
     const Page page = find_page(embedded::code_rule_pages(), rule.id);
     for (std::size_t i = 0; i < findings.all().size() && i < kMaxHits; ++i)
       review.findings.push_back(to_finding(rule, findings.all()[i], page));
+  }
+  if (config) {
+    for (ConfigHit& hit : compare_with_config(*program, *config)) {
+      const CodeRule rule{hit.rule, Severity::kWarning, nullptr};
+      Finding finding = to_finding(rule, hit.at, find_page(embedded::code_rule_pages(), hit.rule));
+      if (hit.at.file == nullptr) finding.file = quote_input(config->name, 200);
+      review.findings.push_back(std::move(finding));
+    }
   }
   sort_findings(review.findings);
   return review;

@@ -1,6 +1,7 @@
 // Reviews Python training code: reads the files, runs every rule, words the findings.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -22,7 +23,13 @@ struct CodeReview {
   std::vector<std::string> broken_files;  // names of those that are no valid Python as a whole
 };
 
+// The configuration the code is launched with, when it is at hand.
+struct CodeConfig {
+  std::string name, text;
+};
+
 // Never fails, never runs the code. Time and memory are bounded.
-CodeReview review_code(std::vector<code::InputFile> files, const code::ReviewContext& context);
+CodeReview review_code(std::vector<code::InputFile> files, const code::ReviewContext& context,
+                       const std::optional<CodeConfig>& config = {});
 
 }  // namespace fx::knowledge

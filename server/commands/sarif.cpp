@@ -34,7 +34,9 @@ Json sarif_document(const Json& answers) {
   std::set<std::string> ids;
   for (const auto& row : answers) {
     for (const auto& finding : row.at("answer").value("findings", Json::array())) {
-      results.push_back(result_of(row.at("file").get<std::string>(), finding));
+      // A finding of a review of several files names its own.
+      const std::string own = finding.value("file", "");
+      results.push_back(result_of(own.empty() ? row.at("file").get<std::string>() : own, finding));
       ids.insert(finding.value("rule", ""));
     }
   }
