@@ -85,6 +85,12 @@ CodeHit in_code(const Setting& setting, std::string detail) {
 
 }  // namespace
 
+std::span<const std::string_view> config_rule_ids() {
+  static constexpr std::string_view kIds[] = {"config-wrap-class-unknown", "config-precision-differs",
+                                              "config-accumulation-differs"};
+  return kIds;
+}
+
 std::vector<ConfigHit> compare_with_config(const Program& program, const CodeConfig& config) {
   const Input input = read_input(config.text, config.name, {});
   std::vector<ConfigHit> hits;
