@@ -1,29 +1,23 @@
 // fsdp-engine: one process is one rank.
-#include <ATen/Parallel.h>
 #include <malloc.h>
 #include <signal.h>
-#include <sys/prctl.h>
 
-#include <algorithm>
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <thread>
 #include <vector>
 
-#include <ATen/Context.h>
 #include <torch/csrc/api/include/torch/version.h>
 
-#include "base/file.h"
-#include "engine/comm/process_group.h"
 #include "engine/kernels/matmul.h"
 #include "engine/kernels/rows.h"
 #include "engine/logits.h"
 #include "engine/memory/block_cache.h"
-#include "engine/train/loop.h"
+#include "engine/train/train_command.h"
+#include "spec/json.h"
 
 namespace fx::engine {
 namespace {
@@ -34,12 +28,6 @@ constexpr const char* kUsage =
     "       fsdp-engine info                  LibTorch, backends, devices, as JSON\n";
 
 std::atomic<bool> stop_requested{false};  // set by the signal handler, read by the loop
-
-int fail(const Error& error) {
-  std::fprintf(stderr, "fsdp-engine: %s\n", to_line(error).c_str());
-  for (const auto& detail : error.details) std::fprintf(stderr, "  %s\n", to_line(detail).c_str());
-  return info(error.code).exit_code;
-}
 
 int print_info() {
   const Json out = {{"libtorch", TORCH_VERSION},
@@ -52,75 +40,12 @@ int print_info() {
   return 0;
 }
 
-void set_threads(long long ranks) {
-  if (std::getenv("OMP_NUM_THREADS") != nullptr) return;
-  const auto cores = static_cast<long long>(std::thread::hardware_concurrency());
-  at::set_num_threads(static_cast<int>(std::max<long long>(1, cores / std::max<long long>(1, ranks))));
-}
-
-Result<RunSpec> read_spec(const std::string& path) {
-  auto text = read_file(path, std::size_t{4} << 20);
-  if (!text) return text.error();
-  auto parsed = parse_run_spec_text(*text);
-  if (!parsed) return parsed.error();
-  for (const auto& warning : parsed->warnings) std::fprintf(stderr, "fsdp-engine: ignored: %s\n", warning.c_str());
-  return parsed->spec;
-}
-
-ErrorEvent event_of(const Error& error) {
-  ErrorEvent event;
-  event.what = error.field.empty() ? error.message : error.field + ": " + error.message;
-  event.hint = error.hint;
-  return event;
-}
-
-int train(const std::string& spec_path) {
-  auto meeting = rendezvous_from_environment();
-  if (!meeting) return fail(meeting.error());
-  auto spec = read_spec(spec_path);
-  if (!spec) return fail(spec.error());
-  const char* events = std::getenv("FX_EVENTS");
-  const Reporter reporter(events != nullptr ? events : (std::filesystem::path(spec->output) / "events.jsonl"),
-                          meeting->rank);
-  const auto report = [&](const Error& error) {
-    reporter.error(event_of(error));
-    return fail(error);
-  };
-  if (auto supported = check_supported(*spec, meeting->world_size); !supported) return report(supported.error());
-  set_threads(spec->ranks);
-  std::unique_ptr<Collectives> comm;
-  if (meeting->world_size == 1) {
-    comm = make_single();
-  } else {
-    auto transport = transport_from_environment();
-    if (!transport) return report(transport.error());
-    auto connected = connect(*meeting, *transport);
-    if (!connected) return report(connected.error());
-    comm = std::move(*connected);
-  }
-  try {
-    auto done = run_training(*spec, *comm, reporter, stop_requested);
-    return done ? 0 : report(done.error());
-  } catch (const CollectiveError& error) {
-    ErrorEvent event;
-    event.what = error.what();
-    event.where = error.label;
-    event.collective = error.collective;
-    event.sequence = error.sequence;
-    event.hint = "another rank ended or stands still: the rank without such a message is the one to look at";
-    reporter.error(std::move(event));
-  } catch (const std::exception& error) {
-    return report(internal_error(error.what()));
-  }
-  return info(ErrorCode::kUnavailable).exit_code;
-}
-
 int run(const std::vector<std::string>& arguments) {
-  if (arguments.size() == 2 && arguments[0] == "train") return train(arguments[1]);
+  if (arguments.size() == 2 && arguments[0] == "train") return train_command(arguments[1], stop_requested, make_model);
   if (arguments.size() == 1 && arguments[0] == "info") return print_info();
   if (arguments.size() == 4 && arguments[0] == "logits") {
     auto written = write_logits(arguments[1], arguments[2], arguments[3]);
-    return written ? 0 : fail(written.error());
+    return written ? 0 : print_failure(written.error());
   }
   const bool help = arguments.size() == 1 && (arguments[0] == "--help" || arguments[0] == "-h");
   std::fputs(kUsage, help ? stdout : stderr);

@@ -96,6 +96,10 @@ Result<Event> read_kind(const std::string& kind, const Json& json, long long tim
 
 }  // namespace
 
+std::string flight_record_name(long long rank) {
+  return "flight_rank_" + std::to_string(rank) + ".json";
+}
+
 std::string_view kind_of(const Event& event) {
   return kKinds.at(event.body.index());
 }

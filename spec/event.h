@@ -63,6 +63,9 @@ struct Event {
   std::variant<StartEvent, StepEvent, CheckpointEvent, FinishEvent, ErrorEvent> body;
 };
 
+// "flight_rank_0.json", in the folder of the event file: a rank's last collectives, written when it fails.
+std::string flight_record_name(long long rank);
+
 std::string_view kind_of(const Event& event);  // start, step, checkpoint, finish, error
 Json to_json(const Event& event);
 // One line with its line end, ready for one write() call.

@@ -21,6 +21,7 @@ Diagnosis diagnose_run(const std::filesystem::path& folder, int ranks) {
   for (int rank = 0; rank < ranks; ++rank) names.push_back(rank_log_name(rank));
   const std::size_t share = std::max<std::size_t>(kAllBytes / names.size(), 4096);
   names.push_back(kEventsFile);
+  for (int rank = 0; rank < ranks; ++rank) names.push_back(flight_record_name(rank));
   std::deque<std::string> texts;  // keeps the texts in place: the logs only point at them
   std::vector<knowledge::NamedLog> logs;
   for (const auto& name : names) {

@@ -1,5 +1,6 @@
 // The collectives that sharded training needs, whoever carries them. Every rank must issue the same calls in the same
-// order. Each call has a sequence number (from 1) and a label, so that a failure names rank, operation and place.
+// order. Each call has a sequence number in its group (from 1) and a label, so that a failure names rank, operation and
+// place; the recorder keeps the last ones.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -9,6 +10,10 @@
 #include <memory>
 #include <stdexcept>
 #include <string>
+#include <utility>
+#include <vector>
+
+#include "engine/comm/flight_recorder.h"
 
 namespace fx::engine {
 
@@ -35,6 +40,8 @@ class Pending {
   std::function<void()> wait_;
 };
 
+std::vector<int> all_ranks(int size);  // 0, 1, ..., size - 1
+
 struct CommStats {
   std::int64_t calls = 0;
   std::int64_t bytes_sent = 0;  // by this rank
@@ -44,10 +51,17 @@ struct CommStats {
 // Tensors are contiguous, 1-D, on this backend's device. Not safe to call from several threads.
 class Collectives {
  public:
+  // A process group of the given global ranks; its calls go into the recorder (none: one of its own).
+  Collectives(std::string group, std::string backend, int global_rank, std::vector<int> ranks,
+              std::shared_ptr<FlightRecorder> recorder = nullptr);
   virtual ~Collectives() = default;
   virtual int rank() const = 0;
   virtual int size() const = 0;
-  virtual std::string backend() const = 0;
+  // A smaller group of these ranks: indices in this group, ascending, this rank among them. Called by all of them, with
+  // a name that no other group has. Its calls have numbers of their own, in the same recorder.
+  virtual std::unique_ptr<Collectives> split(const std::string& name, const std::vector<int>& ranks) = 0;
+  const std::string& backend() const { return backend_name_; }
+  int global_rank() const { return global_rank_; }
 
   // out[r * n, (r + 1) * n) = rank r's in, n = in.numel(); any dtype.
   Pending all_gather(const std::string& label, at::Tensor out, at::Tensor in);
@@ -60,7 +74,8 @@ class Collectives {
 
   const CommStats& stats() const { return stats_; }
   void reset_stats() { stats_ = {}; }
-  std::int64_t sequence() const { return sequence_; }
+  FlightRecorder& recorder() { return *recorder_; }
+  const std::shared_ptr<FlightRecorder>& shared_recorder() const { return recorder_; }
 
  protected:
   using Wait = std::function<void()>;
@@ -69,10 +84,12 @@ class Collectives {
   virtual void run_all_reduce(at::Tensor inout, bool max) = 0;
 
  private:
-  Pending track(const std::string& collective, const std::string& label, std::int64_t bytes,
-                const std::function<Wait()>& start);
+  Pending track(WorkCall call, std::int64_t bytes, const std::function<Wait()>& start);
+  std::string backend_name_;
+  int global_rank_;
+  std::shared_ptr<FlightRecorder> recorder_;
+  int group_;  // in the recorder
   CommStats stats_;
-  std::int64_t sequence_ = 0;
 };
 
 }  // namespace fx::engine

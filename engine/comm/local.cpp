@@ -2,10 +2,15 @@
 
 #include <ATen/ops/maximum.h>
 
+#include <algorithm>
 #include <condition_variable>
 #include <exception>
+#include <map>
+#include <memory>
 #include <mutex>
+#include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 namespace fx::engine {
@@ -51,12 +56,43 @@ class Meeting {
   bool failed_ = false;
 };
 
+// All groups of the ranks of one run: the world, and the smaller ones that ranks made by split().
+class World {
+ public:
+  Meeting& meeting(const std::string& group, std::size_t size) {
+    const std::lock_guard lock(mutex_);
+    auto& place = meetings_[group];
+    if (!place) place = std::make_unique<Meeting>(static_cast<int>(size));
+    return *place;
+  }
+  void fail() {
+    const std::lock_guard lock(mutex_);
+    for (auto& [name, meeting] : meetings_) meeting->fail();
+  }
+
+ private:
+  std::mutex mutex_;
+  std::map<std::string, std::unique_ptr<Meeting>> meetings_;
+};
+
 class Local : public Collectives {
  public:
-  Local(int rank, int size, Meeting& meeting) : rank_(rank), size_(size), meeting_(meeting) {}
+  Local(const std::string& group, int rank, std::vector<int> global_ranks, World& world,
+        std::shared_ptr<FlightRecorder> recorder)
+      : Collectives(group, "local", global_ranks[static_cast<std::size_t>(rank)], global_ranks, std::move(recorder)),
+        rank_(rank),
+        size_(static_cast<int>(global_ranks.size())),
+        global_ranks_(std::move(global_ranks)),
+        world_(world),
+        meeting_(world.meeting(group, global_ranks_.size())) {}
+  std::unique_ptr<Collectives> split(const std::string& name, const std::vector<int>& ranks) override {
+    std::vector<int> part;
+    for (const int rank : ranks) part.push_back(global_ranks_[static_cast<std::size_t>(rank)]);
+    const auto mine = std::find(ranks.begin(), ranks.end(), rank_) - ranks.begin();
+    return std::make_unique<Local>(name, static_cast<int>(mine), std::move(part), world_, shared_recorder());
+  }
   int rank() const override { return rank_; }
   int size() const override { return size_; }
-  std::string backend() const override { return "local"; }
 
  protected:
   Wait start_all_gather(at::Tensor out, at::Tensor in) override {
@@ -85,23 +121,25 @@ class Local : public Collectives {
  private:
   int rank_;
   int size_;
+  std::vector<int> global_ranks_;
+  World& world_;
   Meeting& meeting_;
 };
 
 }  // namespace
 
 void run_local_ranks(int size, const std::function<void(Collectives&)>& body) {
-  Meeting meeting(size);
+  World world;
   std::vector<std::exception_ptr> errors(static_cast<std::size_t>(size));
   std::vector<std::thread> threads;
   for (int rank = 0; rank < size; ++rank) {
     threads.emplace_back([&, rank] {
-      Local collectives(rank, size, meeting);
+      Local collectives("world", rank, all_ranks(size), world, nullptr);
       try {
         body(collectives);
       } catch (...) {
         errors[static_cast<std::size_t>(rank)] = std::current_exception();
-        meeting.fail();
+        world.fail();
       }
     });
   }

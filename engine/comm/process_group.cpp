@@ -8,6 +8,7 @@
 
 #include <chrono>
 #include <cstdlib>
+#include <stdexcept>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -21,12 +22,29 @@ namespace {
 using Store = c10::intrusive_ptr<c10d::Store>;
 using Backend = c10::intrusive_ptr<c10d::Backend>;
 
+// What a rank must know to join a group.
+struct Member {
+  std::string name;
+  Store store;  // its prefix is the group's own
+  int rank = 0;
+  std::vector<int> global_ranks;
+  std::chrono::seconds timeout{600};
+  bool loopback = false;
+  Transport transport = Transport::kAutomatic;
+  std::shared_ptr<FlightRecorder> recorder;  // none: a new one
+  int size() const { return static_cast<int>(global_ranks.size()); }
+};
+
 class ProcessGroup : public Collectives {
  public:
-  explicit ProcessGroup(Backend backend) : backend_(std::move(backend)) {}
+  ProcessGroup(const Member& member, Backend backend)
+      : Collectives(member.name, backend->getBackendName(), member.global_ranks[static_cast<std::size_t>(member.rank)],
+                    member.global_ranks, member.recorder),
+        member_(member),
+        backend_(std::move(backend)) {}
   int rank() const override { return backend_->getRank(); }
   int size() const override { return backend_->getSize(); }
-  std::string backend() const override { return backend_->getBackendName(); }
+  std::unique_ptr<Collectives> split(const std::string& name, const std::vector<int>& ranks) override;
 
  protected:
   Wait start_all_gather(at::Tensor out, at::Tensor in) override {
@@ -45,6 +63,7 @@ class ProcessGroup : public Collectives {
   static Wait waiter(c10::intrusive_ptr<c10d::Work> work) {
     return [work] { work->wait(); };
   }
+  Member member_;
   Backend backend_;
 };
 
@@ -52,7 +71,6 @@ class ProcessGroup : public Collectives {
 class GlooGroup : public ProcessGroup {
  public:
   using ProcessGroup::ProcessGroup;
-  std::string backend() const override { return "gloo"; }
 
  protected:
   Wait start_reduce_scatter(at::Tensor out, at::Tensor in) override {
@@ -84,14 +102,37 @@ Store make_store(const Rendezvous& meeting) {
                                                 store);
 }
 
-Backend make_gloo(const Rendezvous& meeting, const Store& store) {
-  auto options = c10d::ProcessGroupGloo::Options::create(std::chrono::seconds(meeting.timeout_s));
-  // Ranks on one host talk over the loopback device; elsewhere Gloo picks the device of the host's own name.
-  const bool local = meeting.master_addr == "127.0.0.1" || meeting.master_addr == "localhost";
-  options->devices.push_back(local ? c10d::ProcessGroupGloo::createDeviceForHostname("127.0.0.1")
-                                   : c10d::ProcessGroupGloo::createDefaultDevice());
+Backend make_gloo(const Member& member) {
+  auto options = c10d::ProcessGroupGloo::Options::create(member.timeout);
+  options->devices.push_back(member.loopback ? c10d::ProcessGroupGloo::createDeviceForHostname("127.0.0.1")
+                                             : c10d::ProcessGroupGloo::createDefaultDevice());
   options->threads = 2;
-  return c10::make_intrusive<c10d::ProcessGroupGloo>(store, meeting.rank, meeting.world_size, options);
+  return c10::make_intrusive<c10d::ProcessGroupGloo>(member.store, member.rank, member.size(), options);
+}
+
+// One rank's part of a group: through shared memory when all of its ranks share a host, unless told otherwise.
+Result<std::unique_ptr<Collectives>> join_group(const Member& member) {
+  if (member.transport != Transport::kGloo) {
+    auto shared = connect_shared_memory(member.store, member.rank, member.size(), member.timeout);
+    if (shared) return std::unique_ptr<Collectives>(new ProcessGroup(member, std::move(*shared)));
+    if (member.transport == Transport::kSharedMemory) return shared.error();
+  }
+  return std::unique_ptr<Collectives>(new GlooGroup(member, make_gloo(member)));
+}
+
+std::unique_ptr<Collectives> ProcessGroup::split(const std::string& name, const std::vector<int>& ranks) {
+  Member part = member_;
+  part.name = name;
+  part.recorder = shared_recorder();
+  part.store = c10::make_intrusive<c10d::PrefixStore>(name, member_.store);
+  part.global_ranks.clear();
+  for (std::size_t i = 0; i < ranks.size(); ++i) {
+    if (ranks[i] == rank()) part.rank = static_cast<int>(i);
+    part.global_ranks.push_back(member_.global_ranks[static_cast<std::size_t>(ranks[i])]);
+  }
+  auto joined = join_group(part);
+  if (!joined) throw std::runtime_error("group " + name + ": " + joined.error().message);
+  return std::move(*joined);
 }
 
 }  // namespace
@@ -108,14 +149,16 @@ Result<Transport> transport_from_environment() {
 
 Result<std::unique_ptr<Collectives>> connect(const Rendezvous& meeting, Transport transport) {
   try {
-    const Store store = make_store(meeting);
-    if (transport != Transport::kGloo) {
-      auto shared =
-          connect_shared_memory(store, meeting.rank, meeting.world_size, std::chrono::seconds(meeting.timeout_s));
-      if (shared) return std::unique_ptr<Collectives>(new ProcessGroup(std::move(*shared)));
-      if (transport == Transport::kSharedMemory) return shared.error();
-    }
-    return std::unique_ptr<Collectives>(new GlooGroup(make_gloo(meeting, store)));
+    Member member;
+    member.name = "world";
+    member.store = make_store(meeting);
+    member.rank = meeting.rank;
+    member.global_ranks = all_ranks(meeting.world_size);
+    member.timeout = std::chrono::seconds(meeting.timeout_s);
+    // Ranks on one host talk over the loopback device; elsewhere Gloo picks the device of the host's own name.
+    member.loopback = meeting.master_addr == "127.0.0.1" || meeting.master_addr == "localhost";
+    member.transport = transport;
+    return join_group(member);
   } catch (const std::exception& error) {
     const auto lines = split_lines(error.what());
     return unavailable(

@@ -1,3 +1,5 @@
+#include <utility>
+
 #include "engine/comm/process_group.h"
 
 namespace fx::engine {
@@ -5,9 +7,13 @@ namespace {
 
 class Single : public Collectives {
  public:
+  explicit Single(std::string name, std::shared_ptr<FlightRecorder> recorder = nullptr)
+      : Collectives(std::move(name), "none", 0, {0}, std::move(recorder)) {}
   int rank() const override { return 0; }
   int size() const override { return 1; }
-  std::string backend() const override { return "none"; }
+  std::unique_ptr<Collectives> split(const std::string& name, const std::vector<int>&) override {
+    return std::make_unique<Single>(name, shared_recorder());
+  }
 
  protected:
   Wait start_all_gather(at::Tensor out, at::Tensor in) override {
@@ -24,7 +30,7 @@ class Single : public Collectives {
 }  // namespace
 
 std::unique_ptr<Collectives> make_single() {
-  return std::make_unique<Single>();
+  return std::make_unique<Single>("world");
 }
 
 }  // namespace fx::engine

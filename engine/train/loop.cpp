@@ -60,13 +60,14 @@ Result<Data> open_data(const RunSpec& spec, int world_size) {
 
 class Run {
  public:
-  Run(const RunSpec& spec, Collectives& comm, const Reporter& reporter, const HfFolder& folder, const Data& data)
+  Run(const RunSpec& spec, Collectives& comm, const Reporter& reporter, const HfFolder& folder, const Data& data,
+      const ModelFactory& make)
       : spec_(spec),
         comm_(comm),
         reporter_(reporter),
         folder_(folder),
         data_(data),
-        model_(make_model(folder.shape())),
+        model_(make(folder.shape())),
         sharded_(*model_, policy_of(spec.fsdp), comm),
         optimizer_(spec.optimizer, sharded_.groups()) {}
 
@@ -101,6 +102,7 @@ class Run {
       }
     }
     if (!stopping) {
+      comm_.recorder().enter("saving the model");
       if (auto saved = save_model(folder_, sharded_.groups(), comm_, spec_.output, true); !saved) return saved;
     }
     const double seconds = static_cast<double>(monotonic_millis() - began) / 1000;
@@ -118,6 +120,7 @@ class Run {
     double loss = 0, tokens = 0;
     std::optional<Error> bad;
     for (std::int64_t m = 0; m < data_.batches.micro_batches(step); ++m) {
+      comm_.recorder().enter("data");
       auto micro = make_micro_batch(data_.file, data_.packs, data_.batches.packs_of(step, m, comm_.rank()),
                                     folder_.shape().vocab);
       if (!micro) {  // go on with a dummy, so that the others are not left waiting; the step's end tells them
@@ -128,6 +131,7 @@ class Run {
       if (micro->trained > 0 || micro->ids.size() > 1) tokens += static_cast<double>(micro->ids.size());
       loss += sharded_.accumulate(to_batch(*micro), scale);
     }
+    comm_.recorder().enter("step end");
     const double failed_rank = bad ? comm_.rank() + 1 : 0;
     at::Tensor sums = at::tensor({loss, tokens, stop.load() ? 1.0 : 0.0, failed_rank}, at::kDouble);
     comm_.all_reduce_sum("step result", sums);
@@ -141,6 +145,7 @@ class Run {
                             (std::isfinite(mean) ? "gradient norm" : "loss") +
                             " is not finite; lower optimizer.lr, or look for bad data in this step's packs");
     }
+    comm_.recorder().enter("optimizer");
     const double lr = learning_rate(spec_.optimizer, step, data_.steps);
     optimizer_.step(lr);
     const double seconds = static_cast<double>(std::max<std::int64_t>(1, monotonic_millis() - began)) / 1000;
@@ -161,6 +166,7 @@ class Run {
 
   Result<void> checkpoint(long long step) {
     const std::int64_t began = monotonic_millis();
+    comm_.recorder().enter("checkpoint");
     const auto root = checkpoint_root(spec_.output);
     auto bytes = save_checkpoint(root, step, spec_.checkpoint.keep, sharded_.groups(), optimizer_, comm_);
     if (!bytes) return bytes.error();
@@ -212,14 +218,15 @@ Result<void> check_supported(const RunSpec& spec, int world_size) {
 }
 
 Result<void> run_training(const RunSpec& spec, Collectives& comm, const Reporter& reporter,
-                          const std::atomic<bool>& stop) {
+                          const std::atomic<bool>& stop, const ModelFactory& make) {
+  comm.recorder().enter("load");
   auto folder = HfFolder::open(spec.model);
   Result<void> opened = folder ? Result<void>() : Result<void>(folder.error());
   if (auto all = agree(comm, "opening the model", opened); !all) return all;
   auto data = open_data(spec, comm.size());
   opened = data ? make_folder(spec.output) : Result<void>(data.error());
   if (auto all = agree(comm, "opening the data", opened); !all) return all;
-  Run run(spec, comm, reporter, *folder, *data);
+  Run run(spec, comm, reporter, *folder, *data, make);
   if (auto loaded = run.load(); !loaded) return loaded;
   return run.run(stop);
 }

@@ -2,9 +2,12 @@
 #pragma once
 
 #include <atomic>
+#include <functional>
+#include <memory>
 
 #include "base/result.h"
 #include "engine/comm/collectives.h"
+#include "engine/models/model.h"
 #include "engine/train/reporter.h"
 #include "spec/run_spec.h"
 
@@ -13,9 +16,11 @@ namespace fx::engine {
 // What this build cannot do of a valid spec, every point at once. world_size: ranks that were really started.
 Result<void> check_supported(const RunSpec& spec, int world_size);
 
+using ModelFactory = std::function<std::unique_ptr<Model>(const ModelShape&)>;
+
 // stop: set from outside (SIGTERM); the ranks agree on it after a step, write a checkpoint and end without error.
 // Throws CollectiveError when a peer is lost.
 Result<void> run_training(const RunSpec& spec, Collectives& comm, const Reporter& reporter,
-                          const std::atomic<bool>& stop);
+                          const std::atomic<bool>& stop, const ModelFactory& make);
 
 }  // namespace fx::engine

@@ -37,6 +37,7 @@ at::Tensor ShardedModel::forward(const Batch& batch, std::vector<StageRun>* runs
   const std::size_t last = model_.stages().size() - 1;
   at::Tensor x;
   for (std::size_t stage = 0; stage < last; ++stage) {
+    comm_.recorder().enter("forward, " + model_.stages()[stage].name);
     group_of(stage).wait_unshard();
     group_of(stage + 1).start_unshard();
     const bool keep_graph = runs != nullptr && !(policy_.checkpoint_activations && stage > 0);
@@ -67,6 +68,7 @@ void ShardedModel::backward(const Batch& batch, std::vector<StageRun>& runs, at:
   group_of(last - 1).start_unshard();
   finish(last);
   for (std::size_t stage = last; stage-- > 0;) {
+    comm_.recorder().enter("backward, " + model_.stages()[stage].name);
     group_of(stage).wait_unshard();
     if (stage > 0) group_of(stage - 1).start_unshard();
     StageRun& run = runs[stage];
@@ -85,6 +87,7 @@ void ShardedModel::backward(const Batch& batch, std::vector<StageRun>& runs, at:
 double ShardedModel::accumulate(const Batch& batch, float scale) {
   std::vector<StageRun> runs;
   const at::Tensor x = forward(batch, &runs);
+  comm_.recorder().enter("head and loss");
   const HeadResult head = model_.head(params_of(model_.stages().size() - 1), x, batch, scale, true);
   backward(batch, runs, head.grad_input);
   return head.loss_sum;

@@ -4,6 +4,7 @@
 #include <stdexcept>
 
 #include "base/embedded_file.h"
+#include "knowledge/causes/engine_run.h"
 #include "knowledge/causes/host_memory.h"
 #include "knowledge/causes/stall.h"
 #include "knowledge/causes/state_dict_errors.h"
@@ -155,7 +156,8 @@ const MarkTable& cause_marks() {
   static const MarkTable table = [] {
     MarkTable out;
     out.add("core", core_marks());
-    for (const auto* marks : {&host_memory_marks(), &stall_marks(), &state_dict_marks(), &step_time_marks()})
+    for (const auto* marks :
+         {&host_memory_marks(), &stall_marks(), &state_dict_marks(), &step_time_marks(), &engine_run_marks()})
       out.add("core", *marks);
     for (const auto& rule : cause_rules()) out.add(rule.id, rule.marks);
     out.compile();

@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "knowledge/causes/catalogue.h"
 #include "knowledge/causes/echo.h"
+#include "knowledge/causes/engine_run.h"
 #include "knowledge/log/log_reader.h"
 
 namespace fx::knowledge {
@@ -16,6 +17,7 @@ namespace {
 constexpr std::size_t kEvidenceLines = 8;
 constexpr std::size_t kCauses = 5;
 constexpr double kLeastScore = 0.3;
+constexpr double kPhrasesOnly = 0.35;  // what phrases lose against the exact word of our engine's ranks
 
 struct Weighed {
   const CauseRule* rule = nullptr;
@@ -119,12 +121,18 @@ void leave_to_failure(const Scene& scene, std::vector<Weighed>& claims) {
 
 std::vector<Weighed> weigh(const Scene& scene) {
   std::vector<Weighed> out;
+  const auto own = judge_engine_run(scene);
   for (const auto& rule : cause_rules()) {
     Claim found = rule.evaluate(scene, MarkView(scene.book, rule.id));
+    if (own && own->cause == rule.id) {
+      found = own->claim;
+    } else if (own && own->certain) {
+      found.score = std::min(found.score, own->claim.score - kPhrasesOnly);
+    }
     if (found.score >= kLeastScore) out.push_back({&rule, std::move(found)});
   }
   leave_to_engine(scene, out);
-  leave_to_failure(scene, out);
+  if (!own) leave_to_failure(scene, out);
   std::stable_sort(out.begin(), out.end(),
                    [](const Weighed& a, const Weighed& b) { return a.claim.score > b.claim.score; });
   return out;

@@ -55,6 +55,7 @@ std::vector<CollectiveTimeout> read_collective_timeouts(const LogBook& book) {
   std::vector<CollectiveTimeout> out;
   for (const int index : book.find("core", "timeout").lines) {
     const auto& line = book.at(index);
+    if (line.low.find("\"collective\":\"\"") != std::string::npos) continue;  // our engine, not in a collective
     CollectiveTimeout event;
     event.line = index;
     event.rank = named_rank(line);
@@ -132,7 +133,7 @@ std::vector<RunningCollective> read_running_collectives(const LogBook& book) {
       const int line = book.at_number(dump.log, entry.number);
       if (line < 0 || dump.rank < 0) continue;
       out.push_back({line, dump.rank, entry.sequence, capitals(entry.operation), entry.sizes, entry.state, entry.group,
-                     entry.frames});
+                     entry.stage, entry.frames});
     }
   }
   return out;

@@ -22,6 +22,7 @@ struct RunningCollective {
   std::string shape;
   std::string state;  // flight recorder: "scheduled", "started", "completed"
   std::string group;
+  std::string stage;   // our engine's flight recorder: what the call was for
   std::string frames;  // flight recorder: functions that issued it, innermost first
 };
 std::vector<RunningCollective> read_running_collectives(const LogBook& book);

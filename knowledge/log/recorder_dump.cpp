@@ -137,6 +137,8 @@ void RecorderDump::entry_value(std::string_view key, std::string_view text) {
     entry_.number = number_;
   } else if (key == "profiling_name") {
     entry_.operation = text;
+  } else if (key == "stage") {
+    entry_.stage = text;
   } else if (key == "state") {
     entry_.state = text;
   } else if (key == "is_p2p") {

@@ -18,6 +18,7 @@ struct RecorderEntry {
   std::string operation;  // "nccl:_all_gather_base"
   std::string sizes;      // "[[4096,512]]", of the input
   std::string state;      // "scheduled", "started", "completed"
+  std::string stage;      // our engine's: what the call was for, at most 200 bytes
   std::string frames;     // its functions, innermost first, separated by blanks; at most 300 bytes
   bool point_to_point = false;
 };
