@@ -44,7 +44,7 @@ Result<void> write_logits(const std::filesystem::path& model_folder, const std::
   StepPolicy policy;
   policy.precision = {at::kFloat, at::kFloat};
   ShardedModel sharded(*model, policy, *comm);
-  if (auto loaded = load_weights(*folder, sharded.groups(), 0); !loaded) return loaded;
+  if (auto loaded = load_weights(*folder, sharded.groups()); !loaded) return loaded;
   const auto count = static_cast<std::int64_t>(ids->size());
   const Batch batch{at::tensor(*ids, at::kLong), at::tensor(*ids, at::kLong), at::arange(count, at::kLong), {0, count}};
   const at::Tensor logits = sharded.logits(batch).contiguous();

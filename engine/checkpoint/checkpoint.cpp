@@ -32,7 +32,7 @@ SafetensorsHeader plan(Groups& groups) {
   std::vector<TensorPlan> tensors;
   for (const char* suffix : kSuffixes) {
     for (auto& group : groups) {
-      for (const auto& param : group->layout().params) {
+      for (const auto& param : (*suffix == '\0' ? group->layout() : group->grad_layout()).params) {
         tensors.push_back({param.def.name + suffix, FileDtype::kF32, param.def.shape});
       }
     }
@@ -41,16 +41,25 @@ SafetensorsHeader plan(Groups& groups) {
 }
 
 template <class Body>
-Result<void> for_each_part(Groups& groups, AdamW& optimizer, int rank, const Body& body) {
+Result<void> for_each_part(Groups& groups, AdamW& optimizer, const Body& body) {
   for (std::size_t part = 0; part < std::size(kSuffixes); ++part) {
     const auto flat = [&](std::size_t g) { return flat_of(*groups[g], optimizer.states()[g], part); };
-    auto done =
-        for_each_owned(groups, rank, flat, [&](const std::string& name, RowRange rows, std::span<float> values) {
-          return body(name + kSuffixes[part], rows, values);
-        });
+    auto done = for_each_owned(groups, part == 0 ? Owned::kAll : Owned::kTrainable, flat,
+                               [&](const std::string& name, RowRange rows, std::span<float> values) {
+                                 return body(name + kSuffixes[part], rows, values);
+                               });
     if (!done) return done;
   }
   return {};
+}
+
+Result<void> write_state(const fs::path& file, const SafetensorsHeader& header, Groups& groups, AdamW& optimizer) {
+  auto writer = SafetensorsWriter::open(file, header);
+  if (!writer) return writer.error();
+  auto written = for_each_part(groups, optimizer, [&](const std::string& name, RowRange rows, std::span<float> values) {
+    return writer->write_rows(name, rows.begin, rows.count(), std::span<const float>(values));
+  });
+  return written ? writer->sync() : written;
 }
 
 std::vector<CheckpointInfo> complete_checkpoints(const fs::path& root) {
@@ -100,42 +109,35 @@ std::optional<CheckpointInfo> newest_checkpoint(const fs::path& root) {
 }
 
 Result<std::int64_t> save_checkpoint(const fs::path& root, long long step, long long keep, Groups& groups,
-                                     AdamW& optimizer, Collectives& comm) {
+                                     AdamW& optimizer, Mesh& mesh) {
+  Collectives& comm = mesh.world();
   const fs::path folder = root / folder_name(step);
   const SafetensorsHeader header = plan(groups);
   Result<void> mine;
   if (comm.rank() == 0) mine = begin_folder(folder, header);
   if (auto all = agree(comm, "creating the checkpoint", mine); !all) return all.error();
-  auto writer = SafetensorsWriter::open(folder / kStateFile, header);
-  mine = writer ? Result<void>() : Result<void>(writer.error());
-  if (mine) {
-    mine = for_each_part(groups, optimizer, comm.rank(),
-                         [&](const std::string& name, RowRange rows, std::span<float> values) {
-                           return writer->write_rows(name, rows.begin, rows.count(), std::span<const float>(values));
-                         });
-  }
-  if (mine) mine = writer->sync();
+  if (mesh.replica() == 0) mine = write_state(folder / kStateFile, header, groups, optimizer);  // all copies are equal
   if (auto all = agree(comm, "writing the checkpoint", mine); !all) return all.error();
   if (comm.rank() == 0) mine = commit(root, folder, step, keep);
   if (auto all = agree(comm, "committing the checkpoint", mine); !all) return all.error();
   return static_cast<std::int64_t>(header.tensors.back().begin + header.tensors.back().bytes);
 }
 
-Result<void> load_checkpoint(const CheckpointInfo& checkpoint, Groups& groups, AdamW& optimizer, Collectives& comm) {
+Result<void> load_checkpoint(const CheckpointInfo& checkpoint, Groups& groups, AdamW& optimizer, Mesh& mesh) {
+  Collectives& comm = mesh.world();
   auto file = SafetensorsFile::open(checkpoint.folder / kStateFile);
   Result<void> mine = file ? Result<void>() : Result<void>(file.error());
   if (mine) {
-    mine = for_each_part(
-        groups, optimizer, comm.rank(), [&](const std::string& name, RowRange rows, std::span<float> values) {
-          const TensorInfo* tensor = file->header().find(name);
-          if (tensor == nullptr || static_cast<std::size_t>(tensor->row_elements() * rows.count()) != values.size() ||
-              tensor->rows() < rows.end) {
-            return Result<void>(invalid_argument(checkpoint.folder.string(),
-                                                 "the checkpoint does not hold " + name + " in this model's shape",
-                                                 "resume with the model it was made from"));
-          }
-          return file->read_rows(*tensor, rows.begin, rows.count(), values);
-        });
+    mine = for_each_part(groups, optimizer, [&](const std::string& name, RowRange rows, std::span<float> values) {
+      const TensorInfo* tensor = file->header().find(name);
+      if (tensor == nullptr || static_cast<std::size_t>(tensor->row_elements() * rows.count()) != values.size() ||
+          tensor->rows() < rows.end) {
+        return Result<void>(invalid_argument(checkpoint.folder.string(),
+                                             "the checkpoint does not hold " + name + " in this model's shape",
+                                             "resume with the model it was made from"));
+      }
+      return file->read_rows(*tensor, rows.begin, rows.count(), values);
+    });
   }
   optimizer.set_steps_done(checkpoint.step);
   return agree(comm, "loading the checkpoint", mine);

@@ -22,8 +22,8 @@ std::optional<CheckpointInfo> newest_checkpoint(const std::filesystem::path& roo
 
 // Collective. Bytes of the file on success; then all but the newest `keep` complete ones are removed (0: all stay).
 Result<std::int64_t> save_checkpoint(const std::filesystem::path& root, long long step, long long keep, Groups& groups,
-                                     AdamW& optimizer, Collectives& comm);
+                                     AdamW& optimizer, Mesh& mesh);
 // Collective. Errors name the parameter whose shape differs.
-Result<void> load_checkpoint(const CheckpointInfo& checkpoint, Groups& groups, AdamW& optimizer, Collectives& comm);
+Result<void> load_checkpoint(const CheckpointInfo& checkpoint, Groups& groups, AdamW& optimizer, Mesh& mesh);
 
 }  // namespace fx::engine

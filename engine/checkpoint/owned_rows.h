@@ -13,16 +13,19 @@ namespace fx::engine {
 
 using Groups = std::vector<std::unique_ptr<ParamGroup>>;
 
-// Calls body(name, rows, values) for each parameter of which the rank owns rows, in group order, until one fails.
-// values are those rows of flat(g), a flat fp32 tensor laid out like group g's master shard, and may be written.
+enum class Owned { kAll, kTrainable };
+
+// Calls body(name, rows, values) for each parameter (or each trainable one) of which this rank owns rows, in group
+// order, until one fails. values are those rows of flat(g), a flat fp32 tensor laid out like group g's master shard (or
+// its gradient), and may be written.
 template <class Flat, class Body>
-Result<void> for_each_owned(Groups& groups, int rank, const Flat& flat, const Body& body) {
+Result<void> for_each_owned(Groups& groups, Owned which, const Flat& flat, const Body& body) {
   for (std::size_t g = 0; g < groups.size(); ++g) {
-    const GroupLayout& layout = groups[g]->layout();
+    const GroupLayout& layout = which == Owned::kAll ? groups[g]->layout() : groups[g]->grad_layout();
     for (std::size_t i = 0; i < layout.params.size(); ++i) {
-      const RowRange rows = rows_of(layout.params[i].def.shape[0], rank, layout.size);
+      const RowRange rows = rows_of(layout.params[i].def.shape[0], groups[g]->rank(), layout.size);
       if (rows.count() == 0) continue;
-      const at::Tensor view = groups[g]->rows_view(flat(g), i);
+      const at::Tensor view = groups[g]->rows_view(flat(g), layout, i);
       const std::span<float> values(view.mutable_data_ptr<float>(), static_cast<std::size_t>(view.numel()));
       if (Result<void> done = body(layout.params[i].def.name, rows, values); !done) return done;
     }

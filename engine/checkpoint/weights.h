@@ -11,12 +11,12 @@
 namespace fx::engine {
 
 // Fills the groups' master shards. Padding stays zero.
-Result<void> load_weights(const HfFolder& folder, Groups& groups, int rank);
+Result<void> load_weights(const HfFolder& folder, Groups& groups);
 
 // Collective. Writes the model as an HF folder (weights in the dtype of the source files, config and tokenizer files
 // copied) into a staging folder beside output and puts it in place when all ranks are done. With merge, files of output
 // that are not the model's stay. Every rank gets the error of any of them.
-Result<void> save_model(const HfFolder& source, Groups& groups, Collectives& comm, const std::filesystem::path& output,
+Result<void> save_model(const HfFolder& source, Groups& groups, Mesh& mesh, const std::filesystem::path& output,
                         bool merge);
 
 // Collective: the same outcome on every rank. An error of one rank becomes an error on all, naming the rank.

@@ -126,7 +126,8 @@ class Rope : public Function<Rope> {
 }  // namespace
 
 at::Tensor rms_norm(const at::Tensor& x, const at::Tensor& weight, double eps) {
-  return RmsNorm::apply(x, weight, eps);
+  if (weight.scalar_type() == x.scalar_type()) return RmsNorm::apply(x, weight, eps);
+  return RmsNorm::apply(x.to(weight.scalar_type()), weight, eps).to(x.scalar_type());
 }
 at::Tensor swiglu(const at::Tensor& gate, const at::Tensor& up) {
   return SwiGlu::apply(gate, up);

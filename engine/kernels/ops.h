@@ -9,7 +9,7 @@
 
 namespace fx::engine {
 
-// x [T, h], weight [h] -> [T, h].
+// x [T, h], weight [h] -> [T, h] in x's dtype; a weight of another dtype is computed in, and x cast to it.
 at::Tensor rms_norm(const at::Tensor& x, const at::Tensor& weight, double eps);
 
 // silu(gate) * up; both [T, n].

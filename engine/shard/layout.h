@@ -31,6 +31,8 @@ struct ParamLayout {
   std::int64_t padded = 0;        // elements a rank
   std::int64_t shard_offset = 0;  // in the flat shard
   std::int64_t full_offset = 0;   // in the flat full buffer
+  // Where it lies when it is gathered: set by ParamGroup, in units of `unit` per element (1, or its bytes).
+  std::int64_t unit = 1, wire_offset = 0, full_wire_offset = 0;
   std::int64_t numel() const { return def.shape[0] * row_size; }
 };
 

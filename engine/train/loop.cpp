@@ -25,7 +25,9 @@ StepPolicy policy_of(const FsdpSpec& fsdp) {
   StepPolicy policy;
   policy.precision = {scalar_type(fsdp.param_dtype), scalar_type(fsdp.reduce_dtype)};
   policy.reshard_after_forward = fsdp.reshard_after_forward.free_after_forward;
-  policy.checkpoint_activations = fsdp.activation_checkpointing == ActivationCheckpointing::kFull;
+  policy.keep_slice_ranks = static_cast<int>(fsdp.reshard_after_forward.group_size);
+  policy.replicate = static_cast<int>(fsdp.replicate);
+  policy.recompute_every = fsdp.activation_checkpointing == ActivationCheckpointing::kFull ? 1 : 0;
   return policy;
 }
 
@@ -72,14 +74,14 @@ class Run {
         optimizer_(spec.optimizer, sharded_.groups()) {}
 
   Result<void> load() {
-    if (auto loaded = agree(comm_, "loading the model", load_weights(folder_, sharded_.groups(), comm_.rank()));
-        !loaded) {
+    if (auto loaded = agree(comm_, "loading the model", load_weights(folder_, sharded_.groups())); !loaded) {
       return loaded;
     }
     const auto checkpoint = spec_.checkpoint.resume ? newest_checkpoint(checkpoint_root(spec_.output)) : std::nullopt;
     if (checkpoint) {
       first_step_ = checkpoint->step;
-      if (auto loaded = load_checkpoint(*checkpoint, sharded_.groups(), optimizer_, comm_); !loaded) return loaded;
+      if (auto loaded = load_checkpoint(*checkpoint, sharded_.groups(), optimizer_, sharded_.mesh()); !loaded)
+        return loaded;
     }
     reporter_.report(StartEvent{comm_.size(), data_.steps, first_step_, parameter_count(folder_.shape()),
                                 comm_.backend(), spec_.fsdp.param_dtype, spec_.fsdp.reduce_dtype,
@@ -103,7 +105,8 @@ class Run {
     }
     if (!stopping) {
       comm_.recorder().enter("saving the model");
-      if (auto saved = save_model(folder_, sharded_.groups(), comm_, spec_.output, true); !saved) return saved;
+      if (auto saved = save_model(folder_, sharded_.groups(), sharded_.mesh(), spec_.output, true); !saved)
+        return saved;
     }
     const double seconds = static_cast<double>(monotonic_millis() - began) / 1000;
     reporter_.report(FinishEvent{step, stopping ? "stopped" : "succeeded", stopping ? "" : spec_.output, seconds});
@@ -114,7 +117,7 @@ class Run {
   // True when any rank was asked to stop.
   Result<bool> one_step(long long step, const std::atomic<bool>& stop) {
     const std::int64_t began = monotonic_millis();
-    comm_.reset_stats();
+    sharded_.mesh().reset_stats();
     const auto valid = trained_tokens(data_.file, data_.packs, data_.batches.packs_of_step(step));
     const float scale = 1.0f / static_cast<float>(std::max<std::int64_t>(1, valid));
     double loss = 0, tokens = 0;
@@ -139,7 +142,7 @@ class Run {
     if (bad) return *bad;
     if (total[3] > 0) return unavailable("another rank's batch was unusable", "see the other ranks' logs");
     const double mean = total[0] / static_cast<double>(std::max<std::int64_t>(1, valid));
-    const double norm = clip_gradients(sharded_.groups(), spec_.optimizer.clip_grad, comm_);
+    const double norm = clip_gradients(sharded_.groups(), spec_.optimizer.clip_grad, sharded_.mesh());
     if (!std::isfinite(mean) || !std::isfinite(norm)) {
       return internal_error("step " + std::to_string(step + 1) + ": the " +
                             (std::isfinite(mean) ? "gradient norm" : "loss") +
@@ -154,7 +157,7 @@ class Run {
   }
 
   void report_step(long long step, double loss, double norm, double lr, double tokens, double seconds) {
-    const CommStats stats = comm_.stats();
+    const CommStats stats = sharded_.mesh().stats();
     at::Tensor peaks = at::empty({comm_.size()}, at::kDouble);
     at::Tensor mine = at::tensor({static_cast<double>(peak_resident_bytes())}, at::kDouble);
     comm_.all_gather("peak memory", peaks, mine).wait();
@@ -168,7 +171,7 @@ class Run {
     const std::int64_t began = monotonic_millis();
     comm_.recorder().enter("checkpoint");
     const auto root = checkpoint_root(spec_.output);
-    auto bytes = save_checkpoint(root, step, spec_.checkpoint.keep, sharded_.groups(), optimizer_, comm_);
+    auto bytes = save_checkpoint(root, step, spec_.checkpoint.keep, sharded_.groups(), optimizer_, sharded_.mesh());
     if (!bytes) return bytes.error();
     reporter_.report(CheckpointEvent{step, newest_checkpoint(root)->folder.string(),
                                      static_cast<double>(monotonic_millis() - began) / 1000, *bytes});
@@ -200,12 +203,6 @@ Result<void> check_supported(const RunSpec& spec, int world_size) {
     errors.push_back(
         unsupported("data.format", "the engine reads token files only",
                     "make one with engine/data/tokenize.py, or start the run with fsdp-expert launch, which does"));
-  }
-  if (spec.fsdp.replicate > 1)
-    errors.push_back(unsupported("fsdp.replicate", "replicated shards are not built in yet", "use 1"));
-  if (spec.fsdp.reshard_after_forward.group_size > 0) {
-    errors.push_back(
-        unsupported("fsdp.reshard_after_forward", "a group size is not built in yet", "use true or false"));
   }
   if (spec.fsdp.cpu_offload) {
     errors.push_back(unsupported("fsdp.cpu_offload",

@@ -12,9 +12,9 @@ namespace fx::engine {
 // Learning rate of a step (from 0): linear warm-up (step + 1) / warmup_steps, then the schedule down to 0 at the end.
 double learning_rate(const OptimizerSpec& spec, long long step, long long steps);
 
-// Optimizer state of one group, laid out like its master shard.
+// Optimizer state of one group: none for frozen parameters.
 struct AdamState {
-  at::Tensor exp_avg, exp_avg_sq;  // fp32 [shard_numel]
+  at::Tensor exp_avg, exp_avg_sq;  // fp32 [grad_layout().shard_numel]
 };
 
 class AdamW {
@@ -33,9 +33,12 @@ class AdamW {
   long long steps_done_ = 0;
 };
 
-// L2 norm of all gradients of the whole model, the same on every rank (one all-reduce). Scales the shards so that it is
-// at most max_norm (0: no clipping) and returns the norm before. NaN or infinity comes back as it is and nothing is
-// scaled.
-double clip_gradients(std::vector<std::unique_ptr<ParamGroup>>& groups, double max_norm, Collectives& comm);
+// p-norm (1, 2, infinity or any p > 0) of all gradients of the whole model, the same on every rank: one all-reduce over
+// the ranks of one copy. NaN or infinity comes back as such.
+double gradient_norm(std::vector<std::unique_ptr<ParamGroup>>& groups, Mesh& mesh, double p);
+
+// Scales the shards so that this norm is at most max_norm (0: no clipping) and returns the norm before. Nothing is
+// scaled when it is not finite.
+double clip_gradients(std::vector<std::unique_ptr<ParamGroup>>& groups, double max_norm, Mesh& mesh, double p = 2);
 
 }  // namespace fx::engine

@@ -4,10 +4,28 @@
 
 namespace fx::engine {
 
+namespace {
+
+std::size_t first_trainable_stage(const Model& model) {
+  const auto& stages = model.stages();
+  for (std::size_t stage = 0; stage < stages.size(); ++stage) {
+    const auto& params = model.groups()[stages[stage].group].params;
+    for (const std::size_t index : stages[stage].params) {
+      if (params[index].trainable) return stage;
+    }
+  }
+  return stages.size();
+}
+
+}  // namespace
+
 ShardedModel::ShardedModel(const Model& model, const StepPolicy& policy, Collectives& comm)
-    : model_(model), policy_(policy), comm_(comm) {
+    : model_(model),
+      policy_(policy),
+      mesh_(comm, policy.replicate, policy.keep_slice_ranks),
+      first_trainable_(first_trainable_stage(model)) {
   for (const auto& group : model.groups()) {
-    groups_.push_back(std::make_unique<ParamGroup>(group.name, group.params, policy.precision, comm));
+    groups_.push_back(std::make_unique<ParamGroup>(group.name, group.params, policy.precision, mesh_));
   }
 }
 
@@ -25,8 +43,13 @@ bool ShardedModel::stays_full(std::size_t stage) const {
   return !policy_.reshard_after_forward || stage == last || group == model_.stages()[last].group;
 }
 
+bool ShardedModel::recomputes(std::size_t stage) const {
+  return policy_.recompute_every > 0 && stage > 0 && stage % static_cast<std::size_t>(policy_.recompute_every) == 0;
+}
+
+// Of the stages that the backward reaches.
 bool ShardedModel::is_first_use(std::size_t stage) const {
-  for (std::size_t i = 0; i < stage; ++i) {
+  for (std::size_t i = first_trainable_; i < stage; ++i) {
     if (model_.stages()[i].group == model_.stages()[stage].group) return false;
   }
   return true;
@@ -37,24 +60,25 @@ at::Tensor ShardedModel::forward(const Batch& batch, std::vector<StageRun>* runs
   const std::size_t last = model_.stages().size() - 1;
   at::Tensor x;
   for (std::size_t stage = 0; stage < last; ++stage) {
-    comm_.recorder().enter("forward, " + model_.stages()[stage].name);
+    mesh_.world().recorder().enter("forward, " + model_.stages()[stage].name);
     group_of(stage).wait_unshard();
     group_of(stage + 1).start_unshard();
-    const bool keep_graph = runs != nullptr && !(policy_.checkpoint_activations && stage > 0);
+    const bool keep_graph = runs != nullptr && stage >= first_trainable_ && !recomputes(stage);
     const at::AutoGradMode mode(keep_graph);
     at::Tensor input = stage == 0 ? at::Tensor() : x.detach();
-    if (stage > 0 && runs != nullptr) input.set_requires_grad(true);
+    if (runs != nullptr && stage > first_trainable_) input.set_requires_grad(true);
     at::Tensor output = stage == 0 ? model_.embed(params_of(0), batch) : model_.block(params_of(stage), input, batch);
     x = output.detach();
     if (runs != nullptr) runs->push_back({input, keep_graph ? output : at::Tensor()});
-    if (!stays_full(stage)) group_of(stage).reshard();
+    if (!stays_full(stage)) group_of(stage).keep_slice();
   }
   group_of(last).wait_unshard();
   return x;
 }
 
 // In reverse: gather again, start gathering the one before, run the local graph's backward, start the reduction, free.
-void ShardedModel::backward(const Batch& batch, std::vector<StageRun>& runs, at::Tensor grad) {
+// The embedding's gradient does not need its weights.
+void ShardedModel::backward(const Batch& batch, std::vector<StageRun>& runs, at::Tensor grad, GradientSync sync) {
   const std::size_t last = model_.stages().size() - 1;
   ParamGroup* reducing = nullptr;
   const auto finish = [&](std::size_t stage) {
@@ -62,34 +86,41 @@ void ShardedModel::backward(const Batch& batch, std::vector<StageRun>& runs, at:
     ParamGroup& group = group_of(stage);
     group.reshard();
     if (reducing != nullptr) reducing->wait_reduce();
-    group.start_reduce();
+    group.start_reduce(sync);
     reducing = &group;
   };
-  group_of(last - 1).start_unshard();
+  const auto prefetch = [&](std::size_t stage) {
+    if (stage > 0 && stage >= first_trainable_) group_of(stage).start_unshard();
+  };
+  prefetch(last - 1);
   finish(last);
-  for (std::size_t stage = last; stage-- > 0;) {
-    comm_.recorder().enter("backward, " + model_.stages()[stage].name);
-    group_of(stage).wait_unshard();
-    if (stage > 0) group_of(stage - 1).start_unshard();
+  for (std::size_t stage = last; stage-- > first_trainable_;) {
+    mesh_.world().recorder().enter("backward, " + model_.stages()[stage].name);
+    if (stage > 0) {
+      group_of(stage).wait_unshard();
+      prefetch(stage - 1);
+    }
     StageRun& run = runs[stage];
     if (!run.output.defined()) {
       const at::AutoGradMode mode(true);
       run.output = model_.block(params_of(stage), run.input, batch);
     }
     run.output.backward(grad);
-    if (stage > 0) grad = run.input.grad();
+    if (stage > first_trainable_) grad = run.input.grad();
     run = {};
     finish(stage);
   }
   if (reducing != nullptr) reducing->wait_reduce();
+  for (auto& group : groups_) group->reshard();
 }
 
-double ShardedModel::accumulate(const Batch& batch, float scale) {
+double ShardedModel::accumulate(const Batch& batch, float scale, GradientSync sync) {
   std::vector<StageRun> runs;
   const at::Tensor x = forward(batch, &runs);
-  comm_.recorder().enter("head and loss");
-  const HeadResult head = model_.head(params_of(model_.stages().size() - 1), x, batch, scale, true);
-  backward(batch, runs, head.grad_input);
+  mesh_.world().recorder().enter("head and loss");
+  const std::size_t last = model_.stages().size() - 1;
+  const HeadResult head = model_.head(params_of(last), x, batch, scale, first_trainable_ <= last);
+  backward(batch, runs, head.grad_input, sync);
   return head.loss_sum;
 }
 

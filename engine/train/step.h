@@ -12,8 +12,11 @@ namespace fx::engine {
 
 struct StepPolicy {
   MixedPrecision precision;
-  bool reshard_after_forward = true;  // of blocks; the first group (and a head's own) stays gathered until its backward
-  bool checkpoint_activations = false;  // blocks keep only their input and run again in the backward
+  bool reshard_after_forward = true;  // of blocks; the head's group stays gathered until its backward
+  int keep_slice_ranks = 0;           // k: after the forward, blocks of k consecutive ranks keep one copy between them
+  int replicate = 1;                  // copies of the sharded model
+  // Of every n-th block only the input is kept, and it runs again in the backward: 1 all, 2 every second, 0 none.
+  int recompute_every = 0;
 };
 
 // The groups of a model on one rank.
@@ -23,12 +26,12 @@ class ShardedModel {
 
   const Model& model() const { return model_; }
   std::vector<std::unique_ptr<ParamGroup>>& groups() { return groups_; }
-  Collectives& comm() { return comm_; }
+  Mesh& mesh() { return mesh_; }
 
   // Forward and backward of one micro-batch: adds scale * gradient of its summed loss to the groups' grad(), reduced
   // over all ranks; returns this rank's summed loss. Every rank must call it equally often; a batch without valid
-  // labels is fine.
-  double accumulate(const Batch& batch, float scale);
+  // labels is fine. Without full sync, grad() is complete only after a later call with it.
+  double accumulate(const Batch& batch, float scale, GradientSync sync = GradientSync::kFull);
   // Summed loss without gradients.
   double evaluate(const Batch& batch);
   // Logits [T, vocab] of one batch, on every rank.
@@ -40,16 +43,18 @@ class ShardedModel {
     at::Tensor output;  // root of the stage's local graph; undefined when it is to be computed again
   };
   at::Tensor forward(const Batch& batch, std::vector<StageRun>* runs);
-  void backward(const Batch& batch, std::vector<StageRun>& runs, at::Tensor grad);
+  void backward(const Batch& batch, std::vector<StageRun>& runs, at::Tensor grad, GradientSync sync);
   StageParams params_of(std::size_t stage);
   ParamGroup& group_of(std::size_t stage) { return *groups_[model_.stages()[stage].group]; }
   bool stays_full(std::size_t stage) const;
+  bool recomputes(std::size_t stage) const;
   bool is_first_use(std::size_t stage) const;
 
   const Model& model_;
   StepPolicy policy_;
-  Collectives& comm_;
+  Mesh mesh_;
   std::vector<std::unique_ptr<ParamGroup>> groups_;
+  std::size_t first_trainable_ = 0;  // stage; those before it need no gradient and no backward
 };
 
 }  // namespace fx::engine

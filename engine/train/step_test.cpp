@@ -1,145 +1,189 @@
 #include "engine/train/step.h"
 
-#include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
-#include <mutex>
+#include <limits>
 
-#include "engine/comm/local.h"
-#include "engine/train/optimizer.h"
+#include "engine/train/step_testing.h"
 
 namespace fx::engine {
 namespace {
 
-ModelShape tiny(bool tied) {
-  ModelShape shape;
-  shape.architecture = "LlamaForCausalLM";
-  shape.hidden = 15, shape.layers = 3, shape.heads = 3, shape.kv_heads = 1, shape.head_dim = 6;
-  shape.intermediate = 7, shape.vocab = 17, shape.tied = tied;  // odd sizes: uneven shards everywhere
-  return shape;
+using testing::expect_close;
+using testing::fp32_policy;
+using testing::Outcome;
+using testing::train;
+using testing::Training;
+
+Training on(int ranks, bool tied = true, StepPolicy policy = fp32_policy()) {
+  Training training;
+  training.ranks = ranks, training.tied = tied, training.policy = policy;
+  return training;
 }
 
-// The same weights whatever the number of ranks: generated whole, each rank keeps its rows.
-void initialise(ShardedModel& sharded) {
-  std::int64_t seed = 0;
-  for (auto& group : sharded.groups()) {
-    for (std::size_t i = 0; i < group->layout().params.size(); ++i) {
-      const ParamLayout& param = group->layout().params[i];
-      at::Generator generator = at::make_generator<at::CPUGeneratorImpl>(static_cast<std::uint64_t>(++seed));
-      at::Tensor whole = at::randn({param.def.shape[0], param.row_size}, generator, at::kFloat) * 0.3;
-      if (param.def.shape.size() == 1) whole = whole + 1;
-      const RowRange rows = rows_of(param.def.shape[0], sharded.comm().rank(), sharded.comm().size());
-      group->rows_view(group->master(), i).copy_(whole.narrow(0, rows.begin, rows.count()));
-    }
-  }
+// Four ranks: shards of four rows and less, some of them empty.
+Training on_four(StepPolicy policy = fp32_policy()) {
+  Training training = on(4, true, policy);
+  training.packs = 12, training.steps = 4;
+  return training;
 }
 
-// Pack p of a step: two documents, some labels masked.
-Batch make_batch(int step, int pack) {
-  at::Generator generator =
-      at::make_generator<at::CPUGeneratorImpl>(static_cast<std::uint64_t>(1000 + step * 64 + pack));
-  Batch batch;
-  batch.tokens = at::randint(0, 17, {9 + pack}, generator, at::kLong);
-  batch.labels = at::randint(0, 17, {9 + pack}, generator, at::kLong);
-  batch.labels.narrow(0, 0, 1 + pack % 3).fill_(-100);
-  batch.starts = {0, 4, 9 + pack};
-  batch.positions = at::cat({at::arange(4), at::arange(5 + pack)});
-  return batch;
-}
-
-struct Outcome {
-  std::vector<double> losses;
-  std::vector<double> norms;
-  CommStats stats;
-};
-
-constexpr int kPacks = 6;  // a step, over all ranks: divides by 1, 2 and 3
-
-Outcome train(int ranks, const ModelShape& shape, StepPolicy policy, int steps = 10) {
-  Outcome outcome;
-  run_local_ranks(ranks, [&](Collectives& comm) {
-    const auto model = make_model(shape);
-    ShardedModel sharded(*model, policy, comm);
-    initialise(sharded);
-    OptimizerSpec spec;
-    spec.lr = 1e-2, spec.weight_decay = 0.1;
-    AdamW optimizer(spec, sharded.groups());
-    for (int step = 0; step < steps; ++step) {
-      double valid = 0;
-      for (int p = 0; p < kPacks; ++p) valid += (make_batch(step, p).labels >= 0).sum().item<double>();
-      double loss = 0;
-      for (int p = comm.rank(); p < kPacks; p += ranks) {
-        loss += sharded.accumulate(make_batch(step, p), static_cast<float>(1 / valid));
-      }
-      at::Tensor total = at::tensor({loss}, at::kDouble);
-      comm.all_reduce_sum("loss", total);
-      const double norm = clip_gradients(sharded.groups(), 1.0, comm);
-      optimizer.step(spec.lr);
-      if (comm.rank() == 0) {
-        outcome.losses.push_back(total.item<double>() / valid);
-        outcome.norms.push_back(norm);
-      }
-    }
-    if (comm.rank() == 0) outcome.stats = comm.stats();
-  });
-  return outcome;
-}
-
-StepPolicy fp32_policy() {
-  StepPolicy policy;
-  policy.precision = {at::kFloat, at::kFloat};
-  return policy;
-}
-
-void expect_close(const Outcome& a, const Outcome& b, double tolerance) {
-  ASSERT_EQ(a.losses.size(), b.losses.size());
-  for (std::size_t i = 0; i < a.losses.size(); ++i) {
-    EXPECT_NEAR(a.losses[i], b.losses[i], tolerance * std::abs(a.losses[i])) << "step " << i;
-    EXPECT_NEAR(a.norms[i], b.norms[i], 10 * tolerance * std::abs(a.norms[i])) << "step " << i;
-  }
+Training on_one_like_four(StepPolicy policy = fp32_policy()) {
+  Training training = on_four(policy);
+  training.ranks = 1;
+  return training;
 }
 
 TEST(Step, GivesTheSameLossesForAnyNumberOfRanks) {
   for (const bool tied : {true, false}) {
-    const Outcome one = train(1, tiny(tied), fp32_policy());
+    const Outcome one = train(on(1, tied));
     EXPECT_LT(one.losses.back(), one.losses.front());
-    for (const int ranks : {2, 3}) expect_close(one, train(ranks, tiny(tied), fp32_policy()), 1e-5);
+    for (const int ranks : {2, 3}) expect_close(one, train(on(ranks, tied)), 1e-5);
   }
+  expect_close(train(on_one_like_four()), train(on_four()), 1e-5);
 }
 
 TEST(Step, KeepingOrRecomputingChangesNoNumber) {
-  const Outcome base = train(2, tiny(true), fp32_policy());
+  const Outcome base = train(on(2));
   StepPolicy keep = fp32_policy();
   keep.reshard_after_forward = false;
-  EXPECT_EQ(base.losses, train(2, tiny(true), keep).losses);
-  StepPolicy recompute = fp32_policy();
-  recompute.checkpoint_activations = true;
-  EXPECT_EQ(base.losses, train(2, tiny(true), recompute).losses);
+  EXPECT_EQ(base.losses, train(on(2, true, keep)).losses);
+  for (const int every : {1, 2}) {
+    StepPolicy recompute = fp32_policy();
+    recompute.recompute_every = every;
+    EXPECT_EQ(base.losses, train(on(2, true, recompute)).losses);
+  }
+}
+
+TEST(Step, ASliceOverFewerRanksChangesNoNumber) {
+  StepPolicy sliced = fp32_policy();
+  sliced.keep_slice_ranks = 2;
+  EXPECT_EQ(train(on(2, false)).losses, train(on(2, false, sliced)).losses);
+  EXPECT_EQ(train(on_four()).losses, train(on_four(sliced)).losses);
+  sliced.recompute_every = 1;
+  EXPECT_EQ(train(on_four()).losses, train(on_four(sliced)).losses);
 }
 
 TEST(Step, RerunIsBitIdentical) {
-  EXPECT_EQ(train(3, tiny(false), fp32_policy()).losses, train(3, tiny(false), fp32_policy()).losses);
+  EXPECT_EQ(train(on(3, false)).losses, train(on(3, false)).losses);
 }
 
 TEST(Step, Bf16FollowsFp32WithinItsPrecision) {
-  const Outcome exact = train(2, tiny(true), fp32_policy(), 5);
-  const Outcome low = train(2, tiny(true), StepPolicy{}, 5);
-  expect_close(exact, low, 2e-2);
+  Training training = on(2);
+  training.steps = 5;
+  const Outcome exact = train(training);
+  training.policy = StepPolicy{};
+  expect_close(exact, train(training), 2e-2);
+  training.policy.precision.reduce_dtype = at::kBFloat16;
+  expect_close(exact, train(training), 2e-2);
 }
 
-TEST(Step, GathersAndReducesAsOftenAsTheFormulaSays) {
-  const ModelShape shape = tiny(true);
-  const int micro_batches = kPacks / 2;
-  const auto per_step = [&](bool reshard) {
+TEST(Step, Fp16ReductionFollowsFp32) {
+  Training training = on_four();
+  const Outcome exact = train(training);
+  training.policy.precision.reduce_dtype = at::kHalf;
+  expect_close(exact, train(training), 1e-3);
+}
+
+TEST(Step, NormsInFp32AreCloserToFp32ThanAllInBf16) {
+  Training training = on(2, false);
+  training.steps = 3;
+  const Outcome exact = train(training);
+  training.policy = StepPolicy{};
+  training.policy.precision.norms_fp32 = true;
+  const Outcome mixed = train(training);
+  expect_close(exact, mixed, 2e-2);
+  training.policy.precision.norms_fp32 = false;
+  EXPECT_NE(mixed.losses, train(training).losses);
+  // Norms are vectors of 15: two bytes more an element, in every gather of their group.
+  training.policy.precision.param_dtype = at::kFloat, training.policy.precision.norms_fp32 = true;
+  EXPECT_EQ(exact.losses, train(training).losses);
+}
+
+TEST(Step, CopiesOfTheModelTrainLikeOne) {
+  for (const int copies : {2, 4}) {
     StepPolicy policy = fp32_policy();
-    policy.reshard_after_forward = reshard;
-    const auto calls = [&](int steps) { return train(2, shape, policy, steps).stats.calls; };
-    return calls(2) - calls(1);
+    policy.replicate = copies;
+    expect_close(train(on_one_like_four()), train(on_four(policy)), 1e-5);
+  }
+  StepPolicy sliced = fp32_policy();
+  sliced.replicate = 2, sliced.keep_slice_ranks = 2;
+  StepPolicy plain = fp32_policy();
+  plain.replicate = 2;
+  EXPECT_EQ(train(on_four(plain)).losses, train(on_four(sliced)).losses);
+}
+
+TEST(Step, AccumulationWithoutCommunicationGivesTheSameLosses) {
+  for (const GradientSync early : {GradientSync::kNone, GradientSync::kReduceScatter}) {
+    for (const int copies : {1, 2}) {
+      StepPolicy policy = fp32_policy();
+      policy.replicate = copies;
+      Training training = on_four(policy);
+      const Outcome each = train(training);
+      training.early = early;
+      expect_close(each, train(training), 1e-5);
+    }
+  }
+}
+
+TEST(Step, AccumulationWithoutCommunicationReducesOncePerStep) {
+  Training training = on(2);
+  training.steps = 1;
+  const auto calls = train(training).stats.calls;
+  training.early = GradientSync::kNone;
+  // Three micro-batches; four groups are reduced in the last one only.
+  EXPECT_EQ(calls - train(training).stats.calls, 2 * 4);
+}
+
+TEST(Step, TheGlobalNormIsThatOfTheWholeModelOnAnyNumberOfRanks) {
+  for (const double p : {1.0, 2.0, 3.0, std::numeric_limits<double>::infinity()}) {
+    Training training = on_one_like_four();
+    training.clip_norm = p;
+    const Outcome one = train(training);
+    training.ranks = 4;
+    expect_close(one, train(training), 1e-5);
+    training.policy.replicate = 2;
+    expect_close(one, train(training), 1e-5);
+  }
+}
+
+TEST(Step, FrozenParametersStayAsTheyAreAndTheOthersTrainAlike) {
+  const auto norms = [](const std::string& name) { return name.find("norm") != std::string::npos; };
+  const auto lower = [](const std::string& name) {
+    return name.find("embed") != std::string::npos || name.find("layers.0") != std::string::npos ||
+           name.find("layers.1") != std::string::npos;
   };
-  // Tied: blocks and one root group. Forward L + 1 gathers, backward L more when blocks are freed, L + 1 reductions,
-  // and two all-reduces a step (loss, norm).
-  EXPECT_EQ(per_step(true), micro_batches * (3 * shape.layers + 2) + 2);
-  EXPECT_EQ(per_step(false), micro_batches * (2 * shape.layers + 2) + 2);
+  const auto all_but_head = [](const std::string& name) { return name.find("lm_head") == std::string::npos; };
+  for (const auto& frozen : std::vector<std::function<bool(const std::string&)>>{norms, lower, all_but_head}) {
+    for (const bool tied : {true, false}) {
+      Training training = on(1, tied);
+      training.frozen = frozen;
+      training.steps = 3;
+      std::vector<at::Tensor> before, after;
+      const auto keep = [&](std::vector<at::Tensor>& list) {
+        return [&list, frozen](ShardedModel& sharded) {
+          for (auto& group : sharded.groups()) {
+            const auto& params = group->layout().params;
+            for (std::size_t i = 0; i < params.size(); ++i) {
+              if (frozen(params[i].def.name))
+                list.push_back(group->rows_view(group->master(), group->layout(), i).clone());
+            }
+          }
+        };
+      };
+      training.at_end = keep(after);
+      const Outcome one = train(training);
+      training.at_end = keep(before), training.steps = 0;
+      train(training);
+      ASSERT_EQ(before.size(), after.size());
+      for (std::size_t i = 0; i < before.size(); ++i) EXPECT_TRUE(before[i].equal(after[i]));
+      training.at_end = {}, training.steps = 3;
+      for (const int ranks : {2, 3}) {
+        training.ranks = ranks;
+        expect_close(one, train(training), 1e-5);
+      }
+    }
+  }
 }
 
 }  // namespace

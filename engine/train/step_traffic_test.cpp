@@ -1,0 +1,122 @@
+// Numbers and bytes of collectives, against the formulas of FSDP2: gathers of all groups in the forward, of the blocks
+// again in the backward when they are freed in between, and one reduction of every group.
+#include <ATen/ATen.h>
+#include <gtest/gtest.h>
+
+#include "engine/comm/local.h"
+#include "engine/train/step_testing.h"
+
+namespace fx::engine {
+namespace {
+
+struct Traffic {
+  std::int64_t calls = 0, bytes = 0;
+  bool operator==(const Traffic&) const = default;
+};
+
+struct Case {
+  int ranks = 2;
+  bool tied = true;
+  StepPolicy policy = testing::fp32_policy();
+  std::function<bool(const std::string&)> frozen = [](const std::string&) { return false; };
+};
+
+// What one micro-batch sends from rank 0.
+Traffic measure(const Case& c) {
+  Traffic out;
+  run_local_ranks(c.ranks, [&](Collectives& comm) {
+    const testing::FrozenModel model(make_model(testing::tiny(c.tied)), c.frozen);
+    ShardedModel sharded(model, c.policy, comm);
+    testing::initialise(sharded);
+    sharded.accumulate(testing::make_batch(0, comm.rank()), 1.0f);
+    if (comm.rank() == 0) out = {sharded.mesh().stats().calls, sharded.mesh().stats().bytes_sent};
+  });
+  return out;
+}
+
+bool is_block(const GroupDef& group) {
+  return group.name.find("layer") == 0;
+}
+
+std::int64_t padded(const GroupDef& group, int ranks, bool trainable_only) {
+  std::int64_t sum = 0;
+  for (const auto& param : group.params) {
+    std::int64_t row = 1;
+    for (std::size_t d = 1; d < param.shape.size(); ++d) row *= param.shape[d];
+    if (param.trainable || !trainable_only) sum += (param.shape[0] + ranks - 1) / ranks * row;
+  }
+  return sum;  // a rank's part
+}
+
+// (N - 1) parts of every gather and of every reduction leave a rank.
+Traffic formula(const Case& c, std::int64_t param_bytes, std::int64_t reduce_bytes) {
+  const testing::FrozenModel model(make_model(testing::tiny(c.tied)), c.frozen);
+  Traffic out;
+  for (const auto& group : model.groups()) {
+    const std::int64_t gathered = padded(group, c.ranks, false) * param_bytes * (c.ranks - 1);
+    out.calls += 1, out.bytes += gathered;  // forward
+    if (is_block(group) && c.policy.reshard_after_forward) {
+      const int k = c.policy.keep_slice_ranks;
+      out.calls += 1, out.bytes += k == 0 ? gathered : padded(group, k, false) * param_bytes * (k - 1);
+    }
+    const std::int64_t reduced = padded(group, c.ranks, true) * reduce_bytes * (c.ranks - 1);
+    if (reduced > 0) out.calls += 1, out.bytes += reduced;
+  }
+  return out;
+}
+
+TEST(Traffic, IsWhatTheFormulaSaysForEveryReshardPolicy) {
+  for (const int ranks : {2, 3, 4}) {
+    for (const bool tied : {true, false}) {
+      for (const bool reshard : {true, false}) {
+        Case c{ranks, tied};
+        c.policy.reshard_after_forward = reshard;
+        EXPECT_EQ(measure(c), formula(c, 4, 4)) << ranks << tied << reshard;
+        c.policy.precision.param_dtype = at::kBFloat16;
+        EXPECT_EQ(measure(c), formula(c, 2, 4)) << ranks << tied << reshard;
+        c.policy.precision.reduce_dtype = at::kBFloat16;
+        EXPECT_EQ(measure(c), formula(c, 2, 2)) << ranks << tied << reshard;
+      }
+    }
+  }
+}
+
+TEST(Traffic, OfASliceIsAmongItsRanksOnlyInTheBackward) {
+  Case c{4, false};
+  c.policy.keep_slice_ranks = 2;
+  EXPECT_EQ(measure(c), formula(c, 4, 4));
+  EXPECT_LT(measure(c).bytes, measure(Case{4, false}).bytes);
+}
+
+TEST(Traffic, RecomputingGathersNothingMore) {
+  Case c{2, true};
+  const Traffic plain = measure(c);
+  for (const int every : {1, 2}) {
+    c.policy.recompute_every = every;
+    EXPECT_EQ(measure(c), plain);
+  }
+}
+
+TEST(Traffic, OnlyTrainableParametersAreReduced) {
+  Case c{3, false};
+  c.frozen = [](const std::string& name) { return name.find("norm") != std::string::npos; };
+  EXPECT_EQ(measure(c), formula(c, 4, 4));
+  EXPECT_EQ(measure(c).calls, measure(Case{3, false}).calls);
+}
+
+TEST(Traffic, StagesBelowTheFirstTrainableOneHaveNoBackward) {
+  Case c{2, false};
+  c.frozen = [](const std::string& name) { return name.find("layers.2") == std::string::npos; };
+  // Five groups forward; the last block, and nothing else, again in the backward and in the reduction.
+  EXPECT_EQ(measure(c).calls, 5 + 1 + 1);
+}
+
+TEST(Traffic, OfCopiesAddsOneAllReduceAGroup) {
+  Case c{4, true};
+  const std::int64_t calls = measure(c).calls;
+  c.policy.replicate = 2;
+  EXPECT_EQ(measure(c).calls, calls + 4);
+}
+
+}  // namespace
+}  // namespace fx::engine
