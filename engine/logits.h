@@ -1,4 +1,4 @@
-// `fsdp-engine logits`: the model's output for given tokens, to compare with another implementation.
+// `fsdp-engine logits` and `gradients`: what the model makes of given tokens, to compare with another implementation.
 #pragma once
 
 #include <filesystem>
@@ -11,5 +11,9 @@ namespace fx::engine {
 // vocab].
 Result<void> write_logits(const std::filesystem::path& model, const std::filesystem::path& tokens_file,
                           const std::filesystem::path& output);
+
+// The gradients of the mean loss of predicting each next token: one fp32 tensor a parameter, under its name.
+Result<void> write_gradients(const std::filesystem::path& model, const std::filesystem::path& tokens_file,
+                             const std::filesystem::path& output);
 
 }  // namespace fx::engine

@@ -25,6 +25,7 @@ namespace {
 constexpr const char* kUsage =
     "usage: fsdp-engine train SPEC.json       one rank of a run; RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT say which\n"
     "       fsdp-engine logits MODEL TOKENS.json OUT.safetensors\n"
+    "       fsdp-engine gradients MODEL TOKENS.json OUT.safetensors\n"
     "       fsdp-engine info                  LibTorch, backends, devices, as JSON\n";
 
 std::atomic<bool> stop_requested{false};  // set by the signal handler, read by the loop
@@ -43,8 +44,9 @@ int print_info() {
 int run(const std::vector<std::string>& arguments) {
   if (arguments.size() == 2 && arguments[0] == "train") return train_command(arguments[1], stop_requested, make_model);
   if (arguments.size() == 1 && arguments[0] == "info") return print_info();
-  if (arguments.size() == 4 && arguments[0] == "logits") {
-    auto written = write_logits(arguments[1], arguments[2], arguments[3]);
+  if (arguments.size() == 4 && (arguments[0] == "logits" || arguments[0] == "gradients")) {
+    const auto write = arguments[0] == "logits" ? write_logits : write_gradients;
+    auto written = write(arguments[1], arguments[2], arguments[3]);
     return written ? 0 : print_failure(written.error());
   }
   const bool help = arguments.size() == 1 && (arguments[0] == "--help" || arguments[0] == "-h");

@@ -1,5 +1,6 @@
 #include "spec/model_shape.h"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <utility>
@@ -17,9 +18,10 @@ struct RopeFields {
   std::optional<long long> original_max_position_embeddings;
 };
 struct ConfigFields {
-  std::vector<std::string> architectures;
+  std::vector<std::string> architectures, layer_types;
   long long hidden_size = 0, num_hidden_layers = 0, num_attention_heads = 0, intermediate_size = 0, vocab_size = 0;
-  std::optional<long long> num_key_value_heads, head_dim;
+  std::optional<long long> num_key_value_heads, head_dim, sliding_window, max_window_layers;
+  bool use_sliding_window = false;
   long long max_position_embeddings = 2048;
   bool tie_word_embeddings = false, attention_bias = false, mlp_bias = false;
   double rope_theta = 10000, rms_norm_eps = 1e-6;
@@ -86,6 +88,15 @@ const Fields<ConfigFields>& config_fields() {
           .min(1)
           .max(1e9)
           .add("tie_word_embeddings", &ConfigFields::tie_word_embeddings, "head shares the embedding")
+          .add("sliding_window", &ConfigFields::sliding_window, "positions that attention reaches back")
+          .min(1)
+          .max(1e9)
+          .add("use_sliding_window", &ConfigFields::use_sliding_window, "Qwen: whether it is used")
+          .add("max_window_layers", &ConfigFields::max_window_layers, "Qwen: first layer that uses it")
+          .min(0)
+          .max(1e9)
+          .add("layer_types", &ConfigFields::layer_types, "kind of attention of each layer")
+          .max_items(10000)
           .add("attention_bias", &ConfigFields::attention_bias, "biases in attention")
           .add("mlp_bias", &ConfigFields::mlp_bias, "biases in the MLP")
           .add("rope_theta", &ConfigFields::rope_theta, "RoPE base")
@@ -100,6 +111,28 @@ const Fields<ConfigFields>& config_fields() {
           .add("rope_scaling", &ConfigFields::rope_scaling, "RoPE variant", rope_fields())
           .add("rope_parameters", &ConfigFields::rope_parameters, "RoPE variant, newer name", rope_fields());
   return fields;
+}
+
+// What a family has beside Llama's, and what its config.json means where it says nothing.
+struct Family {
+  const char* architecture;
+  bool qkv_bias, qk_norm;
+  bool window_is_switched;            // by use_sliding_window; else the size alone decides
+  long long default_window;           // 0: the family knows none
+  std::optional<long long> head_dim;  // default; none: hidden / heads
+};
+constexpr Family kFamilies[] = {
+    {"LlamaForCausalLM", false, false, false, 0, {}},
+    {"MistralForCausalLM", false, false, false, 4096, {}},
+    {"Qwen2ForCausalLM", true, false, true, 4096, {}},
+    {"Qwen3ForCausalLM", false, true, true, 4096, 128},
+};
+
+const Family& family_of(const std::string& architecture) {
+  for (const auto& family : kFamilies) {
+    if (family.architecture == architecture) return family;
+  }
+  return kFamilies[0];
 }
 
 std::string supported_list() {
@@ -163,11 +196,37 @@ void fill_rope(const ConfigFields& config, ModelShape& shape, std::vector<Error>
   }
 }
 
-void fill_heads(const ConfigFields& config, ModelShape& shape, std::vector<Error>& errors) {
+// The engine has one window for all layers.
+void fill_window(const ConfigFields& config, const Json& json, const Family& family, ModelShape& shape,
+                 std::vector<Error>& errors) {
+  if (family.default_window == 0 || (family.window_is_switched && !config.use_sliding_window)) return;
+  // null means none; left out, the family's default.
+  const bool given = json.contains("sliding_window");
+  const long long window = given ? config.sliding_window.value_or(0) : family.default_window;
+  if (window == 0) return;
+  bool first = true, all = true;
+  if (!config.layer_types.empty()) {
+    const auto sliding = std::count(config.layer_types.begin(), config.layer_types.end(), "sliding_attention");
+    first = sliding > 0, all = sliding == static_cast<std::ptrdiff_t>(config.layer_types.size());
+  } else if (family.window_is_switched) {
+    const long long from = config.max_window_layers.value_or(28);
+    first = from < config.num_hidden_layers, all = from == 0;
+  }
+  if (first && !all) {
+    errors.push_back(unsupported(config.layer_types.empty() ? "max_window_layers" : "layer_types",
+                                 "some layers with a sliding window and some without are not supported",
+                                 "supported: the same attention in all layers"));
+  } else if (first) {
+    shape.sliding_window = window;
+  }
+}
+
+void fill_heads(const ConfigFields& config, const Family& family, ModelShape& shape, std::vector<Error>& errors) {
   shape.heads = config.num_attention_heads;
   shape.kv_heads = config.num_key_value_heads.value_or(shape.heads);
-  shape.head_dim = config.head_dim.value_or(config.hidden_size / shape.heads);
-  if (!config.head_dim && config.hidden_size % shape.heads != 0) {
+  const auto head_dim = config.head_dim ? config.head_dim : family.head_dim;
+  shape.head_dim = head_dim.value_or(config.hidden_size / shape.heads);
+  if (!head_dim && config.hidden_size % shape.heads != 0) {
     errors.push_back(invalid_argument(
         "num_attention_heads",
         std::to_string(shape.heads) + " does not divide hidden_size " + std::to_string(config.hidden_size),
@@ -187,7 +246,11 @@ void fill_heads(const ConfigFields& config, ModelShape& shape, std::vector<Error
 }  // namespace
 
 const std::vector<std::string>& supported_architectures() {
-  static const std::vector<std::string> names = {"LlamaForCausalLM"};
+  static const std::vector<std::string> names = [] {
+    std::vector<std::string> out;
+    for (const auto& family : kFamilies) out.push_back(family.architecture);
+    return out;
+  }();
   return names;
 }
 
@@ -223,7 +286,10 @@ Result<ModelShape> read_model_shape(const Json& config) {
   shape.tied = fields.tie_word_embeddings;
   shape.rms_norm_eps = fields.rms_norm_eps;
   shape.max_positions = fields.max_position_embeddings;
-  fill_heads(fields, shape, log.errors);
+  const Family& family = family_of(shape.architecture);
+  shape.qkv_bias = family.qkv_bias, shape.qk_norm = family.qk_norm;
+  fill_heads(fields, family, shape, log.errors);
+  fill_window(fields, config, family, shape, log.errors);
   fill_dtype(fields, shape, log.errors);
   fill_rope(fields, shape, log.errors);
   if (!log.errors.empty()) return combine(std::move(log.errors));
@@ -246,7 +312,16 @@ std::vector<ParameterShape> parameters_of(const ModelShape& shape) {
     out.push_back({layer + "self_attn.q_proj.weight", {q, h}});
     out.push_back({layer + "self_attn.k_proj.weight", {kv, h}});
     out.push_back({layer + "self_attn.v_proj.weight", {kv, h}});
+    if (shape.qkv_bias) {
+      out.push_back({layer + "self_attn.q_proj.bias", {q}});
+      out.push_back({layer + "self_attn.k_proj.bias", {kv}});
+      out.push_back({layer + "self_attn.v_proj.bias", {kv}});
+    }
     out.push_back({layer + "self_attn.o_proj.weight", {h, q}});
+    if (shape.qk_norm) {
+      out.push_back({layer + "self_attn.q_norm.weight", {shape.head_dim}});
+      out.push_back({layer + "self_attn.k_norm.weight", {shape.head_dim}});
+    }
     out.push_back({layer + "post_attention_layernorm.weight", {h}});
     out.push_back({layer + "mlp.gate_proj.weight", {shape.intermediate, h}});
     out.push_back({layer + "mlp.up_proj.weight", {shape.intermediate, h}});

@@ -1,4 +1,5 @@
-// The shape of a Llama-family model, read from a Hugging Face config.json: sizes, and the exact list of its parameters.
+// The shape of a decoder model (Llama, Mistral, Qwen2, Qwen3), read from a Hugging Face config.json: sizes, and the
+// exact list of its parameters.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +19,7 @@ struct RopeScaling {
 };
 
 struct ModelShape {
-  std::string architecture;  // LlamaForCausalLM
+  std::string architecture;  // LlamaForCausalLM, MistralForCausalLM, Qwen2ForCausalLM, Qwen3ForCausalLM
   long long hidden = 0;
   long long layers = 0;
   long long heads = 0;     // query heads
@@ -26,7 +27,10 @@ struct ModelShape {
   long long head_dim = 0;  // even; heads * head_dim may differ from hidden
   long long intermediate = 0;
   long long vocab = 0;
-  bool tied = false;  // lm_head shares embed_tokens' weight, and has no parameter of its own
+  bool tied = false;             // lm_head shares embed_tokens' weight, and has no parameter of its own
+  bool qkv_bias = false;         // biases of the query, key and value projections
+  bool qk_norm = false;          // RMSNorm over each head's queries and keys
+  long long sliding_window = 0;  // positions that a position sees, itself included; 0: all before it
   double rope_theta = 10000;
   RopeScaling rope_scaling;
   double rms_norm_eps = 1e-6;

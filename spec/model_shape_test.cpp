@@ -59,7 +59,7 @@ TEST(ModelShape, ChecksHeadsAgainstEachOther) {
 }
 
 TEST(ModelShape, RefusesWhatTheEngineWouldGetWrong) {
-  Json other = *parse_json(R"({"architectures":["Qwen3ForCausalLM"]})");
+  Json other = *parse_json(R"({"architectures":["Gemma2ForCausalLM"]})");
   const auto shape = read_model_shape(other);
   ASSERT_FALSE(shape);
   EXPECT_EQ(shape.error().code, ErrorCode::kUnsupported);
@@ -69,6 +69,55 @@ TEST(ModelShape, RefusesWhatTheEngineWouldGetWrong) {
   config["hidden_act"] = "gelu";
   config["rope_scaling"] = {{"rope_type", "yarn"}, {"factor", 4}};
   EXPECT_EQ(mistakes(config), (std::vector<std::string>{"attention_bias", "hidden_act", "rope_scaling.rope_type"}));
+}
+
+Json family(const char* architecture, const Json& more = Json::object()) {
+  Json config = smollm();
+  config["architectures"] = {architecture};
+  config.update(more);
+  return config;
+}
+
+bool has(const ModelShape& shape, const std::string& name, std::int64_t rows) {
+  for (const auto& parameter : parameters_of(shape)) {
+    if (parameter.name == name) return parameter.shape.front() == rows;
+  }
+  return false;
+}
+
+TEST(ModelShape, KnowsWhatEachFamilyHasBesideLlama) {
+  const auto qwen2 = read_model_shape(family("Qwen2ForCausalLM"));
+  ASSERT_TRUE(qwen2) << to_line(qwen2.error());
+  EXPECT_TRUE(has(*qwen2, "model.layers.29.self_attn.k_proj.bias", 192));
+  EXPECT_FALSE(has(*qwen2, "model.layers.29.self_attn.o_proj.bias", 576));
+  const auto qwen3 = read_model_shape(family("Qwen3ForCausalLM"));
+  ASSERT_TRUE(qwen3) << to_line(qwen3.error());
+  EXPECT_EQ(qwen3->head_dim, 128);  // Qwen3's default, not hidden / heads
+  EXPECT_TRUE(has(*qwen3, "model.layers.0.self_attn.q_norm.weight", 128));
+  EXPECT_EQ(read_model_shape(family("Qwen3ForCausalLM", {{"head_dim", 64}}))->head_dim, 64);
+}
+
+TEST(ModelShape, ReadsTheSlidingWindowAsTheFamilyMeansIt) {
+  const auto window = [](const Json& config) {
+    const auto shape = read_model_shape(config);
+    return shape ? shape->sliding_window : -1;
+  };
+  EXPECT_EQ(window(smollm()), 0);
+  EXPECT_EQ(window(family("MistralForCausalLM")), 4096);
+  EXPECT_EQ(window(family("MistralForCausalLM", {{"sliding_window", nullptr}})), 0);
+  EXPECT_EQ(window(family("MistralForCausalLM", {{"sliding_window", 100}})), 100);
+  EXPECT_EQ(window(family("Qwen2ForCausalLM", {{"sliding_window", 100}})), 0);
+  const Json used = {{"sliding_window", 100}, {"use_sliding_window", true}};
+  Json all = used, none = used, some = used, listed = used;
+  all["max_window_layers"] = 0;
+  none["max_window_layers"] = 30;
+  some["max_window_layers"] = 10;
+  listed["layer_types"] = Json::array();
+  for (int i = 0; i < 30; ++i) listed["layer_types"].push_back(i % 2 == 0 ? "full_attention" : "sliding_attention");
+  EXPECT_EQ(window(family("Qwen2ForCausalLM", all)), 100);
+  EXPECT_EQ(window(family("Qwen2ForCausalLM", none)), 0);
+  EXPECT_EQ(mistakes(family("Qwen2ForCausalLM", some)), (std::vector<std::string>{"max_window_layers"}));
+  EXPECT_EQ(mistakes(family("Qwen3ForCausalLM", listed)), (std::vector<std::string>{"layer_types"}));
 }
 
 TEST(RopeInverseFrequencies, Llama3KeepsShortWavesAndStretchesLongOnes) {

@@ -156,8 +156,7 @@ std::string FlightRecorder::dump(const std::string& reason) const {
   Json config = Json::object(), status = Json::object();
   for (std::size_t i = 0; i < groups_.size(); ++i) {
     const Group& group = groups_[i];
-    config[std::to_string(i)] = {
-        {"name", std::to_string(i)}, {"desc", group.name}, {"ranks", to_text(Json(group.ranks))}};
+    config[std::to_string(i)] = {{"name", group.name}, {"desc", group.name}, {"ranks", to_text(Json(group.ranks))}};
     status[std::to_string(i)] = {{"last_enqueued_collective", group.enqueued},
                                  {"last_started_collective", group.started},
                                  {"last_completed_collective", group.completed}};

@@ -26,12 +26,12 @@ Mesh::Mesh(Collectives& world, int replicate, int slice) : world_(world) {
   }
   replica_ = world.rank() / size;
   if (replicate > 1) {
-    shard_ = world.split("shard " + std::to_string(replica_), spaced(replica_ * size, size, 1));
-    replicate_ = world.split("replicate " + std::to_string(column), spaced(column, replicate, size));
+    shard_ = world.split("shard-" + std::to_string(replica_), spaced(replica_ * size, size, 1));
+    replicate_ = world.split("replicate-" + std::to_string(column), spaced(column, replicate, size));
   }
   if (slice > 0) {
     const int block = world.rank() / slice;
-    slice_ = world.split("slice " + std::to_string(block), spaced(block * slice, slice, 1));
+    slice_ = world.split("slice-" + std::to_string(block), spaced(block * slice, slice, 1));
   }
 }
 

@@ -3,6 +3,7 @@
 #include <ATen/ops/zeros_like.h>
 #include <torch/csrc/autograd/custom_function.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "engine/kernels/dispatch.h"
@@ -21,7 +22,12 @@ constexpr std::int64_t kQueryBlock = 256;  // query positions whose scores exist
 
 struct Heads {
   std::int64_t query = 0, kv = 0, dim = 0;
+  std::int64_t window = 0;  // 0: none
   std::int64_t group() const { return query / kv; }
+  // First key that a query from position `first` on can see.
+  std::int64_t first_key(std::int64_t first) const {
+    return window > 0 ? std::max<std::int64_t>(0, first - window + 1) : 0;
+  }
   float scale() const { return 1.0f / std::sqrt(static_cast<float>(dim)); }
 };
 
@@ -47,11 +53,27 @@ at::Tensor pack_keys(const at::Tensor& k, std::int64_t begin, std::int64_t end, 
       .contiguous();
 }
 
-// Probabilities of query positions [first, last) of a document over its keys [0, last): [kv, positions * group, last].
+// The keys (or values, or their gradients) that query positions [first, last) of a document see.
+at::Tensor keys_of(const at::Tensor& packed, std::int64_t first, std::int64_t last, const Heads& h) {
+  return packed.narrow(1, h.first_key(first), last - h.first_key(first));
+}
+
+// Hides from each row the keys that lie before its window: its softmax gives them nothing.
+template <class T>
+void hide_before_window(T* scores, std::int64_t rows, std::int64_t width, std::int64_t row, std::int64_t first,
+                        const Heads& h) {
+  for (std::int64_t r = 0; r < rows; ++r) {
+    const std::int64_t hidden = h.first_key(first + (row + r) / h.group()) - h.first_key(first);
+    std::fill(scores + r * width, scores + r * width + hidden, static_cast<T>(-1e30f));
+  }
+}
+
+// Probabilities of query positions [first, last) of a document over the keys that they see, [first_key, last):
+// [kv, positions * group, keys].
 at::Tensor probabilities(const at::Tensor& queries, const at::Tensor& keys, std::int64_t first, std::int64_t last,
                          const Heads& h) {
   at::Tensor scores = at::bmm(queries.narrow(1, first * h.group(), (last - first) * h.group()),
-                              keys.narrow(1, 0, last).transpose(1, 2));
+                              keys_of(keys, first, last, h).transpose(1, 2));
   const std::int64_t rows = scores.size(1), width = scores.size(2);
   for_dtype(scores, [&](auto tag) {
     using T = decltype(tag);
@@ -59,7 +81,9 @@ at::Tensor probabilities(const at::Tensor& queries, const at::Tensor& keys, std:
     for_rows(h.kv * rows, width, [&](std::int64_t begin, std::int64_t end) {
       while (begin < end) {  // pieces that stay inside one KV head
         const std::int64_t row = begin % rows, count = std::min(end - begin, rows - row);
-        row_kernels<T>().causal_softmax(data + begin * width, count, width, row, h.group(), first + 1, h.scale());
+        if (h.window > 0) hide_before_window(data + begin * width, count, width, row, first, h);
+        row_kernels<T>().causal_softmax(data + begin * width, count, width, row, h.group(),
+                                        first + 1 - h.first_key(first), h.scale());
         begin += count;
       }
     });
@@ -81,28 +105,31 @@ void softmax_backward(const at::Tensor& p, at::Tensor& dp, const Heads& h) {
 class DocumentAttention : public Function<DocumentAttention> {
  public:
   static at::Tensor forward(AutogradContext* ctx, const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
-                            const std::vector<std::int64_t>& starts, std::int64_t heads, std::int64_t kv_heads) {
-    const Heads h{heads, kv_heads, q.size(1) / heads};
+                            const std::vector<std::int64_t>& starts, std::int64_t heads, std::int64_t kv_heads,
+                            std::int64_t window) {
+    const Heads h{heads, kv_heads, q.size(1) / heads, window};
     at::Tensor out = at::empty_like(q);
     for (std::size_t d = 0; d + 1 < starts.size(); ++d) forward_document(q, k, v, out, starts[d], starts[d + 1], h);
     ctx->save_for_backward({q, k, v});
     ctx->saved_data["starts"] = starts;
     ctx->saved_data["heads"] = heads;
     ctx->saved_data["kv_heads"] = kv_heads;
+    ctx->saved_data["window"] = window;
     return out;
   }
 
   static variable_list backward(AutogradContext* ctx, variable_list grads) {
     const auto saved = ctx->get_saved_variables();
     const std::int64_t heads = ctx->saved_data["heads"].toInt();
-    const Heads h{heads, ctx->saved_data["kv_heads"].toInt(), saved[0].size(1) / heads};
+    const Heads h{heads, ctx->saved_data["kv_heads"].toInt(), saved[0].size(1) / heads,
+                  ctx->saved_data["window"].toInt()};
     const auto starts = ctx->saved_data["starts"].toIntVector();
     const at::Tensor dout = grads[0].contiguous();
     at::Tensor dq = at::empty_like(saved[0]), dk = at::empty_like(saved[1]), dv = at::empty_like(saved[2]);
     for (std::size_t d = 0; d + 1 < starts.size(); ++d) {
       backward_document(saved, dout, dq, dk, dv, starts[d], starts[d + 1], h);
     }
-    return {dq, dk, dv, at::Tensor(), at::Tensor(), at::Tensor()};
+    return {dq, dk, dv, at::Tensor(), at::Tensor(), at::Tensor(), at::Tensor()};
   }
 
  private:
@@ -113,7 +140,7 @@ class DocumentAttention : public Function<DocumentAttention> {
     for (std::int64_t first = 0; first < end - begin; first += kQueryBlock) {
       const std::int64_t last = std::min(first + kQueryBlock, end - begin);
       const at::Tensor p = probabilities(queries, keys, first, last, h);
-      unpack_queries(at::bmm(p, values.narrow(1, 0, last)), out, begin + first, begin + last, h);
+      unpack_queries(at::bmm(p, keys_of(values, first, last, h)), out, begin + first, begin + last, h);
     }
   }
 
@@ -127,11 +154,11 @@ class DocumentAttention : public Function<DocumentAttention> {
       const std::int64_t row = first * h.group(), rows = (last - first) * h.group();
       const at::Tensor p = probabilities(queries, keys, first, last, h);
       const at::Tensor dblock = douts.narrow(1, row, rows);
-      at::Tensor dp = at::bmm(dblock, values.narrow(1, 0, last).transpose(1, 2));
-      dvalues.narrow(1, 0, last).add_(at::bmm(p.transpose(1, 2), dblock));
+      at::Tensor dp = at::bmm(dblock, keys_of(values, first, last, h).transpose(1, 2));
+      keys_of(dvalues, first, last, h).add_(at::bmm(p.transpose(1, 2), dblock));
       softmax_backward(p, dp, h);
-      dkeys.narrow(1, 0, last).add_(at::bmm(dp.transpose(1, 2), queries.narrow(1, row, rows)));
-      unpack_queries(at::bmm(dp, keys.narrow(1, 0, last)), dq, begin + first, begin + last, h);
+      keys_of(dkeys, first, last, h).add_(at::bmm(dp.transpose(1, 2), queries.narrow(1, row, rows)));
+      unpack_queries(at::bmm(dp, keys_of(keys, first, last, h)), dq, begin + first, begin + last, h);
     }
     dk.narrow(0, begin, end - begin).view({end - begin, h.kv, h.dim}).copy_(dkeys.permute({1, 0, 2}));
     dv.narrow(0, begin, end - begin).view({end - begin, h.kv, h.dim}).copy_(dvalues.permute({1, 0, 2}));
@@ -141,8 +168,9 @@ class DocumentAttention : public Function<DocumentAttention> {
 }  // namespace
 
 at::Tensor document_attention(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
-                              const std::vector<std::int64_t>& starts, std::int64_t heads, std::int64_t kv_heads) {
-  return DocumentAttention::apply(q, k, v, starts, heads, kv_heads);
+                              const std::vector<std::int64_t>& starts, std::int64_t heads, std::int64_t kv_heads,
+                              std::int64_t window) {
+  return DocumentAttention::apply(q, k, v, starts, heads, kv_heads, window);
 }
 
 }  // namespace fx::engine

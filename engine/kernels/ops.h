@@ -20,8 +20,10 @@ at::Tensor rope(const at::Tensor& x, const at::Tensor& cosine, const at::Tensor&
 
 // Causal attention inside each document. q [T, heads * dim], k and v [T, kv_heads * dim]; document d is rows
 // [starts[d], starts[d + 1]). Returns [T, heads * dim]. Scores of a block of queries are made, used and made again in
-// the backward: memory grows with T, not with T^2; K and V are never expanded to all heads.
+// the backward: memory grows with T, not with T^2; K and V are never expanded to all heads. window > 0: a position sees
+// only itself and the window - 1 positions before it.
 at::Tensor document_attention(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
-                              const std::vector<std::int64_t>& starts, std::int64_t heads, std::int64_t kv_heads);
+                              const std::vector<std::int64_t>& starts, std::int64_t heads, std::int64_t kv_heads,
+                              std::int64_t window = 0);
 
 }  // namespace fx::engine

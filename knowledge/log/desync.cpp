@@ -146,7 +146,8 @@ Desync find_desync(const std::vector<CollectiveTimeout>& fired, const std::vecto
   }
   for (const auto& row : running) {
     if (row.sequence < 0 || row.rank < 0) continue;
-    by_place[{"running " + row.group, row.sequence}].push_back({row.line, row.rank, what_of(row.operation, row.shape + row.stage)});
+    by_place[{"running " + row.group, row.sequence}].push_back(
+        {row.line, row.rank, what_of(row.operation, row.shape + row.stage)});
   }
   find_behind_by_status(with_timeouts(status, timeouts), out);
   if (out.behind.empty()) find_behind_by_timeout(timeouts, out);

@@ -44,7 +44,8 @@ std::size_t find_param(const GroupDef& group, const std::string& ending) {
   throw std::logic_error("no parameter " + ending + " in group " + group.name);
 }
 
-std::vector<StageDef> make_stages(const std::vector<GroupDef>& groups, const ModelShape& shape) {
+std::vector<StageDef> make_stages(const std::vector<GroupDef>& groups, const ModelShape& shape,
+                                  const std::vector<std::string>& more) {
   std::vector<StageDef> stages = {{"embedding", 0, {find_param(groups[0], "embed_tokens.weight")}}};
   const char* block[] = {"input_layernorm.weight", "q_proj.weight",  "k_proj.weight",
                          "v_proj.weight",          "o_proj.weight",  "post_attention_layernorm.weight",
@@ -52,6 +53,7 @@ std::vector<StageDef> make_stages(const std::vector<GroupDef>& groups, const Mod
   for (std::size_t g = 1; g <= static_cast<std::size_t>(shape.layers); ++g) {
     StageDef stage{groups[g].name, g, {}};
     for (const char* ending : block) stage.params.push_back(find_param(groups[g], ending));
+    for (const auto& ending : more) stage.params.push_back(find_param(groups[g], ending));
     stages.push_back(std::move(stage));
   }
   const std::size_t group = shape.tied ? 0 : groups.size() - 1;
@@ -63,8 +65,9 @@ std::vector<StageDef> make_stages(const std::vector<GroupDef>& groups, const Mod
 
 }  // namespace
 
-Llama::Llama(const ModelShape& shape) : shape_(shape), groups_(make_groups(shape)) {
-  stages_ = make_stages(groups_, shape);
+Llama::Llama(const ModelShape& shape, const std::vector<std::string>& more)
+    : shape_(shape), groups_(make_groups(shape)) {
+  stages_ = make_stages(groups_, shape, more);
   inverse_frequencies_ = at::tensor(rope_inverse_frequencies(shape), at::kDouble).to(at::kFloat);
 }
 
@@ -72,13 +75,19 @@ at::Tensor Llama::embed(const StageParams& params, const Batch& batch) const {
   return at::embedding(params[0], batch.tokens);
 }
 
+Llama::Projections Llama::project(const StageParams& p, const at::Tensor& h) const {
+  return {product(h, p[1]), product(h, p[2]), product(h, p[3])};
+}
+
 at::Tensor Llama::block(const StageParams& p, const at::Tensor& x, const Batch& batch) const {
   const at::Tensor angles = at::outer(batch.positions.to(at::kFloat), inverse_frequencies_);
   const at::Tensor cosine = at::cos(angles), sine = at::sin(angles);
   const at::Tensor h = rms_norm(x, p[0], shape_.rms_norm_eps);
-  const at::Tensor q = rope(product(h, p[1]), cosine, sine, shape_.heads);
-  const at::Tensor k = rope(product(h, p[2]), cosine, sine, shape_.kv_heads);
-  const at::Tensor a = document_attention(q, k, product(h, p[3]), batch.starts, shape_.heads, shape_.kv_heads);
+  const Projections projected = project(p, h);
+  const at::Tensor q = rope(projected.q, cosine, sine, shape_.heads);
+  const at::Tensor k = rope(projected.k, cosine, sine, shape_.kv_heads);
+  const at::Tensor a =
+      document_attention(q, k, projected.v, batch.starts, shape_.heads, shape_.kv_heads, shape_.sliding_window);
   const at::Tensor middle = x.add(product(a, p[4]));
   const at::Tensor m = rms_norm(middle, p[5], shape_.rms_norm_eps);
   return middle.add(product(swiglu(product(m, p[6]), product(m, p[7])), p[8]));
@@ -91,10 +100,6 @@ HeadResult Llama::head(const StageParams& p, const at::Tensor& x, const Batch& b
 
 at::Tensor Llama::logits(const StageParams& p, const at::Tensor& x) const {
   return at::linear(rms_norm(x, p[0], shape_.rms_norm_eps), p[1]);
-}
-
-std::unique_ptr<Model> make_model(const ModelShape& shape) {
-  return std::make_unique<Llama>(shape);
 }
 
 }  // namespace fx::engine
