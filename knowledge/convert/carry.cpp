@@ -40,6 +40,7 @@ bool is_void(const std::string& name, const Effective& run) {
   static constexpr std::array<std::string_view, 5> axes = {"dp_replicate_size", "dp_shard_size", "tensor_parallel_size",
                                                            "context_parallel_size", "expert_parallel_size"};
   if (holds(never, name) || holds(switches, name) || holds(axes, name)) return true;
+  if (!is_sharded(run) && contains(name, "fsdp")) return true;
   return (is_sharded(run) || name != "gradient_checkpointing") && holds(sharded, name);
 }
 

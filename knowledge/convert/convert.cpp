@@ -58,6 +58,8 @@ Result<Conversion> convert_run(const Input& source, const Target& target, const 
   Effective run = from.run;
   WriteNotes notes;
   if (auto done = fit_run(run, target, options, notes); !done) return done.error();
+  if (target.format == kTorchtitanToml && source.context.from_day("torchtitan", "2026-02-23", false).value_or(false))
+    notes.placeholder("(format)", "TOML", "this torchtitan reads no TOML any more: move the values to a Python config");
   Json tree = target.write(run, notes);
   auto carried = carry_settings(source, from, target, run, tree);
   out.text = heading(target, source) + target.emit(tree);

@@ -200,6 +200,20 @@ void fit_length(Effective& run, const Target& target, WriteNotes& notes) {
   run.schedule = "cosine";
 }
 
+// torchtitan accumulates whole micro-batches of all its data-parallel ranks.
+void fit_batch(Effective& run, const Target& target, WriteNotes& notes) {
+  if (target.family != "torchtitan" || !run.global_batch || !run.world_size) return;
+  if (!run.micro_batch) run.micro_batch = 1;
+  const EffectiveMesh& mesh = run.mesh;
+  const long long other = mesh.tp.value_or(1) * mesh.cp.value_or(1) * mesh.pp.value_or(1);
+  if (other <= 0 || *run.world_size < other || *run.world_size > 1000000 || *run.micro_batch > 1000000) return;
+  const long long once = *run.micro_batch * (*run.world_size / other);
+  if (once <= 0 || *run.global_batch <= 0 || *run.global_batch > 1000000000 || *run.global_batch % once == 0) return;
+  notes.because("global_batch", "torchtitan needs a multiple of local_batch_size times the data-parallel ranks");
+  run.global_batch = (*run.global_batch / once + 1) * once;
+  run.grad_accum = *run.global_batch / once;
+}
+
 void fit_saving(Effective& run, const Target& target, WriteNotes& notes) {
   if (run.save_every && *run.save_every <= 0) run.save_every.reset();
   if (run.save_keep && *run.save_keep <= 0) run.save_keep.reset();
@@ -232,6 +246,7 @@ Result<void> fit_run(Effective& run, const Target& target, const FitOptions& opt
   fit_checkpointing(run, target, notes);
   fit_optimizer(run, target, notes);
   fit_length(run, target, notes);
+  fit_batch(run, target, notes);
   fit_saving(run, target, notes);
   forget_secrets(run, notes);
   return {};

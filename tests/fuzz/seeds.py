@@ -38,8 +38,9 @@ def inputs(target: str):
         yield from (json.dumps(plan) for plan in PLANS)
     else:
         folder = "knowledge/code_rules" if target == "review_code" else "knowledge/rules"
-        for language, text in fenced(folder, set(NAMES)):
-            yield f"=== {NAMES[language]}\n{text}"
+        for i, (language, text) in enumerate(fenced(folder, set(NAMES))):
+            # The first byte of convert_config's inputs chooses the target.
+            yield (chr(i % 21) if target == "convert_config" else "") + f"=== {NAMES[language]}\n{text}"
 
 
 def main() -> None:

@@ -84,11 +84,20 @@ void add_training(const Effective& run, Json& out) {
   out["training"] = std::move(training);
 }
 
+// -1, "the ranks that are left", wherever that gives the same shards: then the file also fits another cluster.
+long long shard_degree(const Effective& run) {
+  const EffectiveMesh& mesh = run.mesh;
+  if (!is_sharded(run)) return 1;
+  const long long other =
+      mesh.dp_replicate.value_or(1) * mesh.tp.value_or(1) * mesh.cp.value_or(1) * mesh.pp.value_or(1);
+  const bool rest = !mesh.dp_shard || (run.world_size && *mesh.dp_shard * other == *run.world_size);
+  return rest ? -1 : *mesh.dp_shard;
+}
+
 void add_parallelism(const Effective& run, Json& out) {
   const EffectiveMesh& mesh = run.mesh;
-  const long long all = is_sharded(run) ? -1 : 1;  // -1: the ranks that are left
   Json section = {{"data_parallel_replicate_degree", mesh.dp_replicate.value_or(1)},
-                  {"data_parallel_shard_degree", mesh.dp_shard.value_or(all)}};
+                  {"data_parallel_shard_degree", shard_degree(run)}};
   section["fsdp_reshard_after_forward"] = run.reshard_after_forward.value_or(true) ? "always" : "never";
   section["tensor_parallel_degree"] = mesh.tp.value_or(1);
   section["context_parallel_degree"] = mesh.cp.value_or(1);
