@@ -9,9 +9,53 @@ using namespace code;
 
 namespace {
 
-const Guard* local_condition(const Event& event) {
+bool computes(const Trace& trace, const Loop& loop) {
+  for (std::uint32_t i = loop.begin; i < loop.end && i < trace.events.size(); ++i) {
+    const EventKind kind = trace.events[i].kind;
+    if (kind == EventKind::kForward || kind == EventKind::kBackward) return true;
+  }
+  return false;
+}
+
+// Made from the item of a turn, from what a model gave, from a loss or a clock: other ranks have others.
+bool is_own_data(const Trace& trace, const Event& jump, const Object& object) {
+  if (object.callee.starts_with("time.") || object.callee == "next" || contains_ignoring_case(object.name, "loss"))
+    return true;
+  if (object.callee == "()" && object.receiver != nullptr && object.receiver->type == Type::kModel) return true;
+  if (object.type == Type::kModel || !object.element) return false;
+  for (const Loop* loop = jump.loop; loop != nullptr; loop = loop->outer) {
+    if (object.node == loop->node) return computes(trace, *loop);
+  }
+  return false;
+}
+
+// What a thing is told does not decide what one of its attributes says: only its own origin is looked at then.
+bool comes_from_own_data(const Trace& trace, const Event& jump, const Object* value, bool attribute, int& budget) {
+  if (value == nullptr || --budget < 0) return false;
+  if (is_own_data(trace, jump, *value)) return true;
+  for (const Object* item : value->items) {
+    const bool follow = value->type == Type::kUnion || value->callee == "comprehension";
+    if (follow && comes_from_own_data(trace, jump, item, attribute, budget)) return true;
+  }
+  if (comes_from_own_data(trace, jump, value->receiver, attribute, budget)) return true;
+  if (value->parent != value->receiver && comes_from_own_data(trace, jump, value->parent, true, budget)) return true;
+  if (value->made_by == nullptr || (attribute && value->callee.starts_with("."))) return false;
+  for (const Argument& argument : value->made_by->list) {
+    if (comes_from_own_data(trace, jump, argument.value, attribute, budget)) return true;
+  }
+  return false;
+}
+
+bool depends_on_own_data(const Trace& trace, const Event& jump, const Guard& guard) {
+  int budget = 300;
+  return guard.kind == GuardKind::kExcept || comes_from_own_data(trace, jump, guard.value, false, budget);
+}
+
+const Guard* local_condition(const Trace& trace, const Event& event) {
   for (const Guard* guard = event.guard; guard != nullptr; guard = guard->outer) {
-    if (!guard->implied && (guard->taints & kLocal) != 0 && (guard->taints & kRank) == 0) return guard;
+    if (!guard->implied && (guard->taints & kLocal) != 0 && (guard->taints & kRank) == 0 &&
+        depends_on_own_data(trace, event, *guard))
+      return guard;
   }
   return nullptr;
 }
@@ -75,7 +119,7 @@ void rank_local_skip(const Program& program, Findings& findings) {
   for (const Trace& trace : program.traces()) {
     for (const Event& jump : trace.events) {
       if (!jump.is(EventKind::kJump) || jump.callee == "raise" || jump.callee == "exit") continue;
-      const Guard* guard = local_condition(jump);
+      const Guard* guard = local_condition(trace, jump);
       if (guard == nullptr || is_iterator_end(*guard) || agreed(*guard)) continue;
       const Event* skipped = skipped_joint(program, trace, jump, *guard);
       if (skipped == nullptr) continue;

@@ -59,14 +59,24 @@ bool differentiates(const Trace& trace, const Frame* frame) {
   return false;
 }
 
-// .eval() in the same function, no .train() since, and nothing there is differentiated.
+// From .eval() to the next .train(), or to the end of the turn, nothing is differentiated.
+bool only_evaluates(const Trace& trace, const Event& eval) {
+  const std::uint32_t end = eval.loop == nullptr ? static_cast<std::uint32_t>(trace.events.size()) : eval.loop->second;
+  for (std::uint32_t i = eval.index + 1; i < end && i < trace.events.size(); ++i) {
+    const Event& event = trace.events[i];
+    if (event.is(EventKind::kTrainMode) && event.callee == ".train" && same_model(event.subject, eval.subject)) break;
+    if (event.is(EventKind::kBackward)) return false;
+  }
+  return true;
+}
+
+// .eval() in the same function, and no .train() since.
 bool after_eval(const Trace& trace, const Event& forward) {
   for (std::uint32_t i = forward.index; i-- > 0;) {
     const Event& event = trace.events[i];
     if (!event.is(EventKind::kTrainMode) || event.frame != forward.frame || !same_model(event.subject, forward.subject))
       continue;
-    if (event.callee != ".eval") return false;
-    return !differentiates(trace, forward.frame);
+    return event.callee == ".eval" && only_evaluates(trace, event);
   }
   return false;
 }
