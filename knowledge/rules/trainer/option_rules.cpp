@@ -11,6 +11,15 @@ namespace {
 using V = TrainerView;
 constexpr std::uint32_t kArguments = kTrainerCli | kTrainingArgsJson;
 
+// A program of one's own may have a --fsdp too; these stand beside it only when it is the Trainer's.
+bool is_surely_trainer(const V& view) {
+  for (const char* name : {"output_dir", "per_device_train_batch_size", "num_train_epochs", "fsdp_config",
+                           "gradient_accumulation_steps", "model_name_or_path"}) {
+    if (view.argument(name) != nullptr) return true;
+  }
+  return false;
+}
+
 void option_unknown(const Input& input, Hits& hits) {
   const V view(input);
   const auto& known = trainer_fsdp_options();
@@ -18,6 +27,7 @@ void option_unknown(const Input& input, Hits& hits) {
     if (hits.full()) return;
     if (contains(word, "$") || std::find(known.begin(), known.end(), word) != known.end()) continue;
     const auto near = nearest(word, known);
+    if (!near && !is_surely_trainer(view)) continue;
     hits.at(*view.fsdp(), "There is no option " + quoted(word) + ".", near ? "Write " + *near + "." : "");
   }
 }
