@@ -75,6 +75,18 @@ bool holds_secret(const Node& node) {
   return std::any_of(node.children.begin(), node.children.end(), holds_secret);
 }
 
+// A setting of torchtitan's own schema: a command line may extend it, a file of ours does not.
+bool is_titan_setting(std::string_view name) {
+  const auto dot = name.find('.');
+  if (dot == std::string_view::npos || name == "job.config_file") return false;
+  for (const TitanSection& section : titan_sections()) {
+    if (section.name != name.substr(0, dot)) continue;
+    const std::string_view key = name.substr(dot + 1);
+    return std::find(section.keys.begin(), section.keys.end(), key) != section.keys.end();
+  }
+  return false;
+}
+
 class Carrier {
  public:
   Carrier(const EffectiveRun& source, const Effective& run, Json& out) : source_(source), run_(run), out_(out) {}
@@ -160,8 +172,7 @@ std::vector<std::pair<std::string, int>> carry_settings(const Input& source, con
   if (source.format == kAccelerateLaunch) return std::move(carrier.taken);
   for (const auto& launch : source.launches) {
     for (const Node& flag : launch.arguments.children) {
-      if (own->family == "torchtitan" && contains(flag.name, ".") && flag.name != "job.config_file")
-        carrier.at(split(flag.name, '.'), flag);
+      if (own->family == "torchtitan" && is_titan_setting(flag.name)) carrier.at(split(flag.name, '.'), flag);
       if (own->family == "trainer") carrier.top(flag);
     }
   }

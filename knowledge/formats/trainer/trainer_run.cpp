@@ -1,5 +1,6 @@
 // The run of transformers' TrainingArguments, whatever they are written in.
 #include "base/text.h"
+#include "knowledge/formats/launch/cluster.h"
 #include "knowledge/formats/run_reader.h"
 #include "knowledge/formats/trainer/trainer.h"
 
@@ -97,6 +98,14 @@ void read_arguments(const TrainerView& view, RunReader& reader) {
   read_optimizer(view, reader);
 }
 
+long long ranks_of(const TrainerView& view, const Input& input) {
+  if (view.launch() != nullptr && view.launch()->launcher == Launcher::kTorchrun) {
+    const auto each = processes_per_node(*view.launch()), nodes = launch_nodes(input, *view.launch());
+    if (each && nodes) return *each * *nodes;
+  }
+  return input.context.world_size().value_or(1);
+}
+
 }  // namespace
 
 void read_trainer_run(RunReader& reader) {
@@ -106,6 +115,8 @@ void read_trainer_run(RunReader& reader) {
     read_fsdp(view, reader);
   } else if (is_set(reader.from("strategy", view.argument("deepspeed")))) {
     run.strategy = "deepspeed";
+  } else if (!run.strategy && ranks_of(view, reader.input) > 1) {
+    run.strategy = "ddp";  // what the Trainer does with several ranks and nothing else
   }
   const Node* inside = reader.from("activation_checkpointing", view.setting("activation_checkpointing"));
   const Node* outside = reader.from("activation_checkpointing", view.argument("gradient_checkpointing"));
