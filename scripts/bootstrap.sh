@@ -5,7 +5,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 level=${1:-full}
 
-packages=(g++ make cmake ninja-build ccache pkg-config git ca-certificates python3 python3-venv
+packages=(g++ make cmake ninja-build ccache pkg-config git ca-certificates python3 python3-venv python3-jsonschema
   nlohmann-json3-dev libsqlite3-dev libgtest-dev libyaml-cpp-dev libtomlplusplus-dev libcli11-dev
   libtree-sitter-dev)
 [ "$level" = full ] && packages+=(libgloo-dev)

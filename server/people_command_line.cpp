@@ -17,6 +17,9 @@ void add_check_commands(CLI::App& app, PeopleOptions& o, Chosen& chosen) {
   validate->add_option("--format", o.validate.format, "text, json or sarif")
       ->check(CLI::IsMember({"text", "json", "sarif"}));
   validate->add_option("--gpus", o.validate.gpus, "GPUs the run will have")->check(CLI::PositiveNumber);
+  auto* fix = validate->add_flag("--fix", o.validate.fix,
+                                 "Write the mechanical fixes into the files, then report what is left");
+  validate->add_flag("--diff", o.validate.diff, "Print what --fix would change, write nothing")->excludes(fix);
   validate->callback([&] { chosen = [&](Session& session) { return validate_command(session, o.validate); }; });
   auto* review = app.add_subcommand("review-code", "Review distributed training code, like a linter; never runs it");
   review->add_option("file", o.review_code.files, "Python files of one program")->required();

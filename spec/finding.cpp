@@ -32,15 +32,18 @@ Json to_json(const Finding& finding) {
   if (finding.column > 0) out["column"] = finding.column;
   out["message"] = finding.message;
   out["fix"] = finding.fix;
+  if (!finding.patch.empty()) out["patch"] = to_json(finding.patch);
   out["sources"] = finding.sources;
   return out;
 }
 
+bool comes_before(const Finding& a, const Finding& b) {
+  return std::tie(a.severity, a.file, a.line, a.column, a.rule) <
+         std::tie(b.severity, b.file, b.line, b.column, b.rule);
+}
+
 void sort_findings(std::vector<Finding>& findings) {
-  std::stable_sort(findings.begin(), findings.end(), [](const Finding& a, const Finding& b) {
-    return std::tie(a.severity, a.file, a.line, a.column, a.rule) <
-           std::tie(b.severity, b.file, b.line, b.column, b.rule);
-  });
+  std::stable_sort(findings.begin(), findings.end(), comes_before);
 }
 
 }  // namespace fx

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "spec/json.h"
+#include "spec/patch.h"
 
 namespace fx {
 
@@ -23,10 +24,12 @@ struct Finding {
   std::string message;  // what happens, and when; quotes input only through quote_input()
   std::string fix;
   std::vector<std::string> sources;
+  Patch patch;  // the fix as edits of the text, where it is mechanical
 };
 
 Json to_json(const Finding& finding);
 // Errors first, then by file, line, column, rule.
+bool comes_before(const Finding& a, const Finding& b);
 void sort_findings(std::vector<Finding>& findings);
 
 }  // namespace fx

@@ -5,7 +5,7 @@
 #include "base/secret.h"
 #include "base/text.h"
 #include "knowledge/formats/effective.h"
-#include "knowledge/rules/validate.h"
+#include "knowledge/rules/repair.h"
 #include "tools/config_context.h"
 
 namespace fx::tools {
@@ -30,7 +30,10 @@ constexpr std::string_view kOutputSchema = R"({"type":"object","properties":{
 "applicable":{"type":"boolean"},"format":{"type":"string"},
 "findings":{"type":"array","items":{"type":"object","properties":{"rule":{"type":"string"},"severity":{"type":"string"},
 "key":{"type":"string"},"line":{"type":"integer"},"column":{"type":"integer"},"message":{"type":"string"},
-"fix":{"type":"string"},"sources":{"type":"array","items":{"type":"string"}}}}},
+"fix":{"type":"string"},"patch":{"type":"array","items":{"type":"object","properties":{"start_line":{"type":"integer"},
+"start_column":{"type":"integer"},"end_line":{"type":"integer"},"end_column":{"type":"integer"},
+"replacement":{"type":"string"}}}},"sources":{"type":"array","items":{"type":"string"}}}}},
+"fixed_text":{"type":"string"},"fixed_text_withheld":{"type":"string"},
 "effective":{"type":"object"},"reason":{"type":"string"},"seems":{"type":"string"},"pointer":{"type":"string"}},
 "required":["applicable","format","findings"]})";
 
@@ -43,7 +46,10 @@ Result<Json> handle(const Json& json, ToolContext&) {
   out["applicable"] = input.applicable;
   out["format"] = input.applicable ? std::string(knowledge::to_string(input.format)) : "not-applicable";
   out["findings"] = Json::array();
-  for (const Finding& finding : knowledge::validate(input)) out["findings"].push_back(fx::to_json(finding));
+  const knowledge::Repair repair = knowledge::repair(input);
+  for (const Finding& finding : repair.findings) out["findings"].push_back(fx::to_json(finding));
+  if (repair.text) out["fixed_text"] = valid_utf8(*repair.text);
+  if (!repair.withheld.empty()) out["fixed_text_withheld"] = repair.withheld;
   if (input.applicable) out["effective"] = knowledge::to_json(knowledge::effective_run(input).run);
   if (!input.applicable) {
     out["reason"] = "Not a training or launch configuration that this tool covers.";

@@ -93,5 +93,30 @@ TEST(ReadShell, SurvivesSelfReferenceAndOpenQuotes) {
   read_shell("X=(a b\n");
 }
 
+TEST(ReadShell, ReadsAHeredocThatAShellReads) {
+  const ShellScript script = read_shell(
+      "N=2\nsrun bash <<EOF\ntorchrun --nnodes $N --node_rank \\$SLURM_NODEID \\\n  train.py\nEOF\necho done\n");
+  ASSERT_EQ(script.commands.size(), 3u);
+  const ShellCommand& inner = script.commands[1];
+  EXPECT_TRUE(inner.in_task);
+  ASSERT_EQ(inner.words.size(), 6u);
+  EXPECT_EQ(inner.words[2].text, "2");
+  EXPECT_EQ(inner.words[3].line, 3);
+  EXPECT_EQ(inner.words[3].column, 22);
+  EXPECT_EQ(inner.words[4].text, "$SLURM_NODEID");
+  EXPECT_EQ(inner.words[5].line, 4);
+  EXPECT_TRUE(script.heredocs.empty());
+}
+
+TEST(ReadShell, KeepsAHeredocThatIsWrittenToAFile) {
+  const ShellScript script = read_shell("cat <<-'END' > cfg.yaml\n\ta: 1\n\tb: $X\n\tEND\ntorchrun train.py\n");
+  ASSERT_EQ(script.heredocs.size(), 1u);
+  EXPECT_EQ(script.heredocs[0].text, "a: 1\nb: $X\n");
+  EXPECT_EQ(script.heredocs[0].file, "cfg.yaml");
+  EXPECT_EQ(script.heredocs[0].line, 2);
+  EXPECT_FALSE(script.heredocs[0].expands);
+  EXPECT_EQ(script.commands.size(), 2u);
+}
+
 }  // namespace
 }  // namespace fx::knowledge

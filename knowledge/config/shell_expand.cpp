@@ -53,7 +53,8 @@ std::vector<ShellWord> ShellLexer::read_words(bool splitting) {
       ++at_;
     } else if (c == '"') {
       quoted = true;
-      read_double_quoted(fields);
+      ++at_;
+      read_double_quoted(fields, '"');
     } else if (c == '\\') {
       if (peek(1) == '\n') {
         at_ += 2;
@@ -81,9 +82,9 @@ std::vector<ShellWord> ShellLexer::read_words(bool splitting) {
   return fields;
 }
 
-void ShellLexer::read_double_quoted(std::vector<ShellWord>& fields) {
-  ++at_;
-  while (at_ < source_->text.size() && peek() != '"') {
+// To the closing quote, which is stepped over; end '\0': to the end of the text, where quotes mean nothing (a heredoc).
+void ShellLexer::read_double_quoted(std::vector<ShellWord>& fields, char end) {
+  while (at_ < source_->text.size() && peek() != end) {
     const char c = peek();
     if (c == '\\' && at_ + 1 < source_->text.size()) {
       const char n = peek(1);
@@ -91,7 +92,7 @@ void ShellLexer::read_double_quoted(std::vector<ShellWord>& fields) {
         at_ += 2;
         continue;
       }
-      if (n != '"' && n != '\\' && n != '$' && n != '`') push_text(fields.back(), c, offset());
+      if (n != '\\' && n != '$' && n != '`' && (n != '"' || end == '\0')) push_text(fields.back(), c, offset());
       ++at_;
       push_text(fields.back(), n, offset());
       ++at_;

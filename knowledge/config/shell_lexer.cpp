@@ -19,6 +19,25 @@ bool is_keyword(const std::string& word) {
   return std::find(words.begin(), words.end(), word) != words.end();
 }
 
+// Commands that run their argument on other machines, or several times.
+bool starts_tasks(const std::string& name) {
+  return name == "srun" || name == "mpirun" || name == "pdsh" || name == "ssh";
+}
+
+// "bash", "srun bash -s", "ssh host": the standard input is a script. "bash run.sh" is not.
+bool feeds_a_shell(const std::vector<ShellWord>& words) {
+  bool shell = words.front().text == "ssh";
+  for (const ShellWord& word : words) {
+    const std::string name = word.text.substr(word.text.rfind('/') == std::string::npos ? 0 : word.text.rfind('/') + 1);
+    if (name == "bash" || name == "sh" || name == "zsh") {
+      shell = true;
+    } else if (shell && words.front().text != "ssh" && word.text.rfind("-", 0) != 0) {
+      return false;
+    }
+  }
+  return shell;
+}
+
 }  // namespace
 
 ShellLexer::ShellLexer(std::string_view whole, ShellScript& out) : whole_(whole), out_(out) {
@@ -104,11 +123,11 @@ bool ShellLexer::skip_between_words(Frame& frame) {
       while (at_ < source_->text.size() && peek() != '\n') ++at_;
     } else if (c == '\n') {
       ++at_;
-      skip_heredocs();
+      read_heredoc_bodies(frame);
       frame.ended_by_newline = true;
       return false;
     } else if (c == '<' || c == '>' || (c == '&' && peek(1) == '>')) {
-      skip_redirection();
+      skip_redirection(frame);
     } else if (std::isdigit(static_cast<unsigned char>(c)) != 0 && (peek(1) == '>' || peek(1) == '<')) {
       ++at_;
     } else if (c == ';' || c == '&' || c == '|' || c == '(' || c == ')') {
@@ -139,7 +158,7 @@ bool ShellLexer::skip_continuation() {
   return true;
 }
 
-bool ShellLexer::skip_redirection() {
+bool ShellLexer::skip_redirection(Frame& frame) {
   if (peek() == '<' && peek(1) == '<' && peek(2) != '<') {
     read_heredoc_start();
     return true;
@@ -150,9 +169,13 @@ bool ShellLexer::skip_redirection() {
     read_substitution(ignored, '(', ')', "");
     return true;
   }
+  const bool writes = peek() == '>';
   while (peek() == '<' || peek() == '>' || peek() == '&' || peek() == '|') ++at_;
   while (peek() == ' ' || peek() == '\t') ++at_;
-  if (at_ < source_->text.size() && peek() != '\n') read_words(false);
+  if (at_ < source_->text.size() && peek() != '\n') {
+    const auto words = read_words(false);
+    if (writes) frame.output = words.front().text;
+  }
   return true;
 }
 
@@ -162,23 +185,33 @@ void ShellLexer::read_heredoc_start() {
   if (tabs) ++at_;
   while (peek() == ' ' || peek() == '\t') ++at_;
   if (at_ >= source_->text.size() || peek() == '\n') return;
-  std::string delimiter;
+  Delimiter delimiter;
+  delimiter.tabs = tabs;
   while (at_ < source_->text.size() && std::string_view(" \t\n;&|<>()").find(peek()) == std::string_view::npos) {
-    if (peek() != '\'' && peek() != '"' && peek() != '\\') delimiter += peek();
+    const bool quote = peek() == '\'' || peek() == '"' || peek() == '\\';
+    delimiter.literal = delimiter.literal || quote;
+    if (!quote) delimiter.word += peek();
     ++at_;
   }
-  heredocs_.emplace_back(delimiter, tabs);
+  heredocs_.push_back(std::move(delimiter));
 }
 
-void ShellLexer::skip_heredocs() {
-  for (const auto& [delimiter, tabs] : heredocs_) {
+void ShellLexer::read_heredoc_bodies(Frame& frame) {
+  for (const Delimiter& delimiter : heredocs_) {
+    Body body;
+    body.literal = delimiter.literal;
     while (at_ < source_->text.size()) {
       const std::size_t end = std::min(source_->text.find('\n', at_), source_->text.size());
-      std::string_view line = std::string_view(source_->text).substr(at_, end - at_);
+      std::size_t begin = at_;
+      while (delimiter.tabs && begin < end && source_->text[begin] == '\t') ++begin;
       at_ = std::min(end + 1, source_->text.size());
-      while (tabs && !line.empty() && line.front() == '\t') line.remove_prefix(1);
-      if (line == delimiter) break;
+      if (std::string_view(source_->text).substr(begin, end - begin) == delimiter.word) break;
+      for (std::size_t i = begin; i < at_; ++i) {
+        body.source.text += source_->text[i];
+        body.source.offsets.push_back(source_->offsets[i]);
+      }
     }
+    frame.heredocs.push_back(std::move(body));
   }
   heredocs_.clear();
 }
@@ -271,6 +304,7 @@ void ShellLexer::finish_command(Frame& frame, int depth) {
   command.environment = std::move(frame.assignments);
   out_.commands.push_back(command);
   if (depth < kMaxNesting) read_nested(command, depth);
+  take_heredocs(std::move(frame.heredocs), frame.output, command, depth);
 }
 
 // "export A=1 B": the words after export are assignments or names.
@@ -302,7 +336,7 @@ void ShellLexer::export_names(const Frame& frame) {
 void ShellLexer::read_nested(const ShellCommand& command, int depth) {
   const std::string& name = command.words.front().text;
   if (name == "echo" || name == "printf" || name == "grep" || name == "sed" || name == "awk") return;
-  const bool task = command.in_task || name == "srun" || name == "mpirun" || name == "pdsh" || name == "ssh";
+  const bool task = command.in_task || starts_tasks(name);
   for (std::size_t i = 1; i < command.words.size(); ++i) {
     const ShellWord& word = command.words[i];
     const std::string& before = command.words[i - 1].text;
@@ -315,6 +349,40 @@ void ShellLexer::read_nested(const ShellCommand& command, int depth) {
     nested.offsets.resize(nested.text.size(), 0);
     nested.in_task = task;
     read_source(nested, depth + 1);
+  }
+}
+
+// What the shell makes of a heredoc before its command reads it.
+ShellWord ShellLexer::expand_body(const Source& source) {
+  const Source* outer = source_;
+  const std::size_t outer_at = at_;
+  source_ = &source;
+  at_ = 0;
+  std::vector<ShellWord> fields(1);
+  read_double_quoted(fields, '\0');
+  source_ = outer;
+  at_ = outer_at;
+  return std::move(fields.front());
+}
+
+void ShellLexer::take_heredocs(std::vector<Body> bodies, const std::string& output, const ShellCommand& command,
+                               int depth) {
+  for (Body& body : bodies) {
+    if (body.source.text.empty()) continue;
+    if (!feeds_a_shell(command.words)) {
+      const bool tee = command.words.front().text == "tee" && command.words.size() > 1;
+      out_.heredocs.push_back({body.source.text, tee ? command.words.back().text : output,
+                               line_of(body.source.offsets.front()), !body.literal});
+    } else if (depth < kMaxNesting) {
+      if (!body.literal) {
+        ShellWord expanded = expand_body(body.source);
+        body.source.text = std::move(expanded.text);
+        body.source.offsets = std::move(expanded.offsets);
+      }
+      body.source.offsets.resize(body.source.text.size(), 0);
+      body.source.in_task = command.in_task || starts_tasks(command.words.front().text);
+      read_source(body.source, depth + 1);
+    }
   }
 }
 

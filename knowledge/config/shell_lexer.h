@@ -30,9 +30,15 @@ class ShellLexer {
     std::vector<std::uint32_t> offsets;
     bool in_task = false;
   };
+  struct Body {  // of a heredoc
+    Source source;
+    bool literal = false;  // <<'EOF': nothing in it is expanded
+  };
   struct Frame {  // one command being read
     std::vector<ShellWord> words;
     std::vector<Assignment> assignments;
+    std::vector<Body> heredocs;
+    std::string output;  // file that > or >> names
     bool ended_by_newline = false;
     std::uint32_t begin = 0;
   };
@@ -41,12 +47,12 @@ class ShellLexer {
   bool read_command(Frame& frame);
   bool skip_between_words(Frame& frame);
   bool skip_continuation();
-  bool skip_redirection();
+  bool skip_redirection(Frame& frame);
   void read_heredoc_start();
-  void skip_heredocs();
+  void read_heredoc_bodies(Frame& frame);
   bool read_assignment(Frame& frame);
   std::vector<ShellWord> read_words(bool splitting);
-  void read_double_quoted(std::vector<ShellWord>& fields);
+  void read_double_quoted(std::vector<ShellWord>& fields, char end);
   void read_dollar(std::vector<ShellWord>& fields, bool quoted, bool splitting);
   void read_brace(std::vector<ShellWord>& fields, bool quoted, bool splitting);
   void read_substitution(std::vector<ShellWord>& fields, char open, char close, std::string_view shown);
@@ -60,6 +66,8 @@ class ShellLexer {
   void finish_command(Frame& frame, int depth);
   void export_names(const Frame& frame);
   void read_nested(const ShellCommand& command, int depth);
+  void take_heredocs(std::vector<Body> bodies, const std::string& output, const ShellCommand& command, int depth);
+  ShellWord expand_body(const Source& source);
   bool note_missing_backslash(const Frame& frame);
 
   void assign(Assignment assignment);
@@ -78,8 +86,12 @@ class ShellLexer {
   std::set<std::uint32_t> early_;                // "$" that an outer shell has already expanded
   const Source* source_ = nullptr;
   std::size_t at_ = 0;
-  std::vector<std::pair<std::string, bool>> heredocs_;  // delimiter, tabs stripped
-  std::size_t budget_ = 400000;                         // bytes of words we are willing to make
+  struct Delimiter {
+    std::string word;
+    bool tabs = false, literal = false;
+  };
+  std::vector<Delimiter> heredocs_;  // announced on this line, their bodies follow
+  std::size_t budget_ = 400000;      // bytes of words we are willing to make
 };
 
 // Whole numbers, + - * / % and parentheses; names are looked up by the caller.

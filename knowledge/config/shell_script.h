@@ -56,11 +56,19 @@ struct BrokenContinuation {
   bool trailing_blank = false;  // "\ " at the end; otherwise the backslash is missing
 };
 
+struct Heredoc {  // what stands between "<<EOF" and "EOF"; one that a shell reads is among the commands instead
+  std::string text;
+  std::string file;      // where its command writes it: "cat > file <<EOF", "tee file <<EOF"; may be empty
+  int line = 0;          // of its first line
+  bool expands = false;  // the shell replaces $NAME in it
+};
+
 struct ShellScript {
   std::vector<Directive> directives;
   std::vector<Assignment> assignments;  // in order, the ones in front of commands too
   std::vector<ShellCommand> commands;   // assignments alone are not commands
   std::vector<BrokenContinuation> broken;
+  std::vector<Heredoc> heredocs;
   bool only_assignments = false;
   bool complete = true;  // false: a limit was reached and the rest was not read
 

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "knowledge/edit/change.h"
 #include "knowledge/formats/input.h"
 #include "spec/finding.h"
 
@@ -19,6 +20,7 @@ struct Hit {
   std::string detail;  // what this file says, in front of the page's text; quotes input only through quote_input()
   std::string fix;     // instead of the page's fix, when the file tells more
   std::optional<Severity> severity;
+  Changes changes = {};  // the fix, where the check knows it better than the rule's row in fixes.h
 };
 
 // Collects the hits of one rule.

@@ -6,43 +6,12 @@
 #include <set>
 
 #include "base/text.h"
+#include "knowledge/rules/page_testing.h"
 #include "knowledge/rules/rule.h"
 #include "knowledge/rules/validate.h"
-#include "knowledge/store/page.h"
 
 namespace fx::knowledge {
 namespace {
-
-struct PageFile {
-  std::string path;
-  Page page;
-};
-
-std::vector<PageFile> pages() {
-  std::vector<PageFile> out;
-  for (const EmbeddedFile& file : embedded::rule_pages()) {
-    auto page = parse_page(file.text);
-    EXPECT_TRUE(page) << file.path << ": " << (page ? "" : page.error().message);
-    if (page) out.push_back({std::string(file.path), std::move(page.value())});
-  }
-  return out;
-}
-
-Context context_of(const Example& example) {
-  Context context;
-  const auto found = example.expect.find("context");
-  if (found == example.expect.end()) return context;
-  const Document json = read_json(found->second);
-  EXPECT_FALSE(json.error) << found->second;
-  context.gpus = integer_of(json.root.find("gpus"));
-  context.nodes = integer_of(json.root.find("nodes"));
-  context.gpu = text_of(json.root.find("gpu"));
-  if (const Node* model = json.root.find("model")) context.model = *model;
-  if (const Node* versions = json.root.find("versions")) {
-    for (const Node& version : versions->children) context.versions[version.name] = version.text;
-  }
-  return context;
-}
 
 std::set<std::string> names(const std::string& list) {
   std::set<std::string> out;
@@ -52,13 +21,8 @@ std::set<std::string> names(const std::string& list) {
   return out;
 }
 
-std::string expectation(const Example& example, const std::string& key) {
-  const auto found = example.expect.find(key);
-  return found == example.expect.end() ? "" : found->second;
-}
-
 std::vector<Finding> run(const Example& example) {
-  return validate(read_input(example.text, expectation(example, "file"), context_of(example)));
+  return validate(input_of(example));
 }
 
 void check_bad(const Page& page, const Example& example, const std::string& where) {
@@ -88,7 +52,7 @@ void check_good(const Page& page, const Example& example, const std::string& whe
 }
 
 TEST(RulePages, ExamplesHitTheirRuleOnTheirLine) {
-  for (const auto& [path, page] : pages()) {
+  for (const auto& [path, page] : rule_page_files()) {
     int bad = 0, good = 0;
     for (const Example& example : page.examples) {
       const std::string where = path + ":" + std::to_string(example.line);
@@ -110,7 +74,7 @@ TEST(RulePages, EveryRuleHasItsPageAndEveryPageItsRule) {
   for (const Rule& rule : all_rules())
     EXPECT_TRUE(rules.emplace(rule.id, &rule).second) << rule.id << " is listed twice";
   std::set<std::string> seen;
-  for (const auto& [path, page] : pages()) {
+  for (const auto& [path, page] : rule_page_files()) {
     seen.insert(page.id);
     EXPECT_TRUE(rules.count(page.id) != 0) << path << " has no rule";
     const auto slash = path.rfind('/');
@@ -123,6 +87,20 @@ TEST(RulePages, EveryRuleHasItsPageAndEveryPageItsRule) {
     EXPECT_FALSE(page.sources.empty()) << path;
   }
   for (const auto& [id, rule] : rules) EXPECT_TRUE(seen.count(id) != 0) << id << " has no page";
+}
+
+TEST(Heredocs, AreJudgedAtTheirOwnLines) {
+  const Input input = read_input(
+      "#!/bin/bash\n#SBATCH --gpus-per-node=8\ncat > fsdp.yaml <<EOF\ndistributed_type: fsdp\nnum_processes: $N\n"
+      "mixed_precision: $P\nfsdp_config:\n  fsdp_auto_wrap_policy: TRANSFORMER_BASED_WRAP\nEOF\n"
+      "accelerate launch --config_file fsdp.yaml train.py\n",
+      "job.sh", {});
+  EXPECT_EQ(input.format, kSbatchScript);
+  const auto findings = validate(input);
+  ASSERT_FALSE(findings.empty());
+  EXPECT_EQ(findings[0].rule, "accelerate-invalid-distributed-type");
+  EXPECT_EQ(findings[0].line, 4);
+  for (const Finding& finding : findings) EXPECT_NE(finding.line, 6) << "a variable's value is the running shell's";
 }
 
 }  // namespace

@@ -25,17 +25,23 @@ Hit& Hits::add(Hit hit) {
   return hits_.back();
 }
 Hit& Hits::at(const Node& node, std::string detail, std::string fix) {
-  return add({node.shown, node.line, node.column, std::move(detail), std::move(fix), std::nullopt});
+  return add({node.shown, node.line, node.column, std::move(detail), std::move(fix), std::nullopt, {}});
 }
 Hit& Hits::at(const Assignment& assignment, std::string detail, std::string fix) {
-  return add({assignment.name, assignment.line, assignment.column, std::move(detail), std::move(fix), std::nullopt});
+  return add(
+      {assignment.name, assignment.line, assignment.column, std::move(detail), std::move(fix), std::nullopt, {}});
 }
 Hit& Hits::at(const Directive& directive, std::string detail, std::string fix) {
-  return add(
-      {"#SBATCH " + directive.name, directive.line, directive.column, std::move(detail), std::move(fix), std::nullopt});
+  return add({"#SBATCH " + directive.name,
+              directive.line,
+              directive.column,
+              std::move(detail),
+              std::move(fix),
+              std::nullopt,
+              {}});
 }
 Hit& Hits::root(std::string detail, std::string fix) {
-  return add({"(root)", 1, 0, std::move(detail), std::move(fix), std::nullopt});
+  return add({"(root)", 1, 0, std::move(detail), std::move(fix), std::nullopt, {}});
 }
 
 std::string quoted(std::string_view value) {
@@ -50,7 +56,10 @@ Check bad_value(Find find, std::vector<std::string> allowed, bool ignore_case) {
     if (contains_word(allowed, value)) return;
     const auto near = nearest(upper(node->text), allowed);
     const std::string best = near ? *near : allowed.front();
-    hits.at(*node, quoted(node->text) + " is not one of " + join(allowed, ", ") + ".", node->shown + ": " + best);
+    Hit& hit =
+        hits.at(*node, quoted(node->text) + " is not one of " + join(allowed, ", ") + ".", node->shown + ": " + best);
+    // A short value is near to everything.
+    if (near && node->text.size() >= 4) hit.changes = {{Change::Kind::kSet, place_of(*node), "", best, {}}};
   };
 }
 
@@ -60,7 +69,8 @@ void report_unknown(const Node& key, const std::string& bare, const std::vector<
   for (const Moved& row : moved) {
     if (bare == row.from) {
       hits.at(key, quoted(key.name) + " is not a key here; the name is " + std::string(row.to) + ".",
-              "Write " + std::string(row.to) + " instead.");
+              "Write " + std::string(row.to) + " instead.")
+          .changes = {{Change::Kind::kRename, place_of(key), std::string(row.to), "", {}}};
       return;
     }
   }
@@ -68,7 +78,8 @@ void report_unknown(const Node& key, const std::string& bare, const std::vector<
   if (near) {
     const std::string prefix = key.name.size() > bare.size() ? key.name.substr(0, key.name.size() - bare.size()) : "";
     hits.at(key, quoted(key.name) + " is not a key here; the nearest one is " + prefix + *near + ".",
-            "Write " + prefix + *near + ".");
+            "Write " + prefix + *near + ".")
+        .changes = {{Change::Kind::kRename, place_of(key), prefix + *near, "", {}}};
     return;
   }
   hits.at(key, quoted(key.name) + " is not a key here.");

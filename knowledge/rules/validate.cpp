@@ -4,7 +4,8 @@
 
 #include "base/secret.h"
 #include "base/text.h"
-#include "knowledge/rules/rule.h"
+#include "knowledge/rules/fixes.h"
+#include "knowledge/rules/judge.h"
 #include "knowledge/store/page.h"
 
 namespace fx::knowledge {
@@ -26,10 +27,32 @@ Finding to_finding(const Rule& rule, const Hit& hit, const Page& page) {
   return finding;
 }
 
+// Configurations that a script writes through heredocs. Lines with a variable are the running shell's business, and so
+// are fixes; credentials are found in the script as a whole.
+std::vector<Judged> judge_heredocs(const Input& input) {
+  std::vector<Judged> judged;
+  for (const Heredoc& heredoc : input.script.heredocs) {
+    const Input inner = read_input(heredoc.text, heredoc.file, input.context);
+    if (!inner.applicable || inner.syntax == "shell") continue;
+    const auto lines = split_lines(inner.text);
+    for (Judged& one : judge(inner)) {
+      Finding& finding = one.finding;
+      const auto index = static_cast<std::size_t>(finding.line - 1);
+      const bool variable = heredoc.expands && index < lines.size() && contains(lines[index], "$");
+      if (variable || finding.rule == "secret-in-config") continue;
+      finding.line += heredoc.line - 1;
+      one.changes.clear();
+      judged.push_back(std::move(one));
+    }
+  }
+  return judged;
+}
+
 }  // namespace
 
-std::vector<Finding> validate(const Input& input) {
-  std::vector<Finding> findings;
+std::vector<Judged> judge(const Input& input) {
+  std::vector<Judged> judged = judge_heredocs(input);
+  const TextMap map(input.text);
   for (const Rule& rule : all_rules()) {
     const bool always = rule.id == "secret-in-config" || rule.id == "not-applicable";
     if (!always && (!input.applicable || !input.is(rule.formats))) continue;
@@ -42,10 +65,19 @@ std::vector<Finding> validate(const Input& input) {
     std::size_t left = Hits::kMaxHits;
     for (const Hit& hit : hits.all()) {
       if (left-- == 0) break;
-      findings.push_back(to_finding(rule, hit, page));
+      judged.push_back({to_finding(rule, hit, page), changes_of(rule, input, hit)});
+      Finding& finding = judged.back().finding;
+      finding.column = map.column_in_characters(finding.line, finding.column);
     }
   }
-  sort_findings(findings);
+  std::stable_sort(judged.begin(), judged.end(),
+                   [](const Judged& a, const Judged& b) { return comes_before(a.finding, b.finding); });
+  return judged;
+}
+
+std::vector<Finding> validate(const Input& input) {
+  std::vector<Finding> findings;
+  for (Judged& one : judge(input)) findings.push_back(std::move(one.finding));
   return findings;
 }
 

@@ -100,8 +100,9 @@ void unknown_name(const Input& input, Hits& hits) {
     if (assignment.name.rfind("TORCH_NCCL_", 0) != 0 || hits.full()) continue;
     if (std::find(names.begin(), names.end(), assignment.name) != names.end()) continue;
     const auto near = nearest(assignment.name, names);
-    hits.at(assignment, near ? "The nearest name that PyTorch reads is " + *near + "." : "",
-            near ? "Write " + *near + "." : "");
+    Hit& hit = hits.at(assignment, near ? "The nearest name that PyTorch reads is " + *near + "." : "",
+                       near ? "Write " + *near + "." : "");
+    if (near) hit.changes = {{Change::Kind::kRename, place_of(assignment), *near, "", {}}};
   }
 }
 

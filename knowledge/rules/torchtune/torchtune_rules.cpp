@@ -96,8 +96,9 @@ void unknown_key(const Input& input, Hits& hits) {
     const bool ours = contains(child.name, "fsdp") || contains(child.name, "shard") || contains(child.name, "parallel");
     if ((!near && !ours) || (child.is_map() && child.find("_component_") != nullptr)) continue;
     if (is_referenced(input, child.name)) continue;
-    hits.at(child, near ? "The nearest key a recipe reads is " + *near + "." : "No recipe reads it.",
-            near ? "Write " + *near + "." : "Delete it.");
+    Hit& hit = hits.at(child, near ? "The nearest key a recipe reads is " + *near + "." : "No recipe reads it.",
+                       near ? "Write " + *near + "." : "Delete it.");
+    if (near) hit.changes = {{Change::Kind::kRename, place_of(child), *near, "", {}}};
   }
 }
 
