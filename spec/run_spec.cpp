@@ -39,11 +39,15 @@ static bool read_value(const Json& json, const FieldInfo& field, const std::stri
   } else if (!read_value(json, field, path, log, text)) {
     return false;
   }
-  out = text == "full" ? ActivationCheckpointing::kFull : ActivationCheckpointing::kNone;
+  out = text == "full"        ? ActivationCheckpointing::kFull
+        : text == "selective" ? ActivationCheckpointing::kSelective
+                              : ActivationCheckpointing::kNone;
   return true;
 }
 static void write_value(Json& out, const std::string& key, ActivationCheckpointing value) {
-  out[key] = value == ActivationCheckpointing::kFull ? "full" : "none";
+  out[key] = value == ActivationCheckpointing::kFull        ? "full"
+             : value == ActivationCheckpointing::kSelective ? "selective"
+                                                            : "none";
 }
 static std::string field_type(const ActivationCheckpointing*) {
   return "string";
@@ -106,11 +110,15 @@ const Fields<FsdpSpec>& fsdp_fields() {
           .add("param_dtype", &FsdpSpec::param_dtype, "compute and all-gather (default bf16)")
           .one_of({"bf16", "fp32"})
           .add("reduce_dtype", &FsdpSpec::reduce_dtype, "gradient reduction (default fp32)")
-          .one_of({"bf16", "fp32"})
+          .one_of({"bf16", "fp16", "fp32"})
+          .add("norms_fp32", &FsdpSpec::norms_fp32, "gather and compute norms' weights in fp32 (default false)")
+          .add(
+              "reduce_each_micro_batch", &FsdpSpec::reduce_each_micro_batch,
+              "reduce gradients after each micro-batch (default true); false: once a step, whole gradients stay in memory")
           .add("cpu_offload", &FsdpSpec::cpu_offload, "keep shards and optimizer state in host memory (default false)")
           .add("activation_checkpointing", &FsdpSpec::activation_checkpointing,
-               "recompute each block in backward (default none)")
-          .one_of({"none", "full"});
+               "recompute blocks in backward: none (default), selective (every second one), full")
+          .one_of({"none", "selective", "full"});
   return fields;
 }
 

@@ -36,16 +36,21 @@ struct ReshardAfterForward {
   long long group_size = 0;  // k, or 0 when given as true or false
 };
 
-enum class ActivationCheckpointing { kNone, kFull };  // kFull: each block keeps only its input and is computed again
+// kFull: each block keeps only its input and is computed again; kSelective: every second block does.
+enum class ActivationCheckpointing { kNone, kSelective, kFull };
 
 struct FsdpSpec {
   long long replicate = 1;
   long long shard = 0;  // parse_run_spec() replaces 0 by ranks / replicate
   ReshardAfterForward reshard_after_forward;
   std::string param_dtype = "bf16";   // compute and all-gather: bf16 or fp32; master weights are always fp32
-  std::string reduce_dtype = "fp32";  // gradient reduce-scatter: bf16 or fp32
+  std::string reduce_dtype = "fp32";  // gradient reduce-scatter: fp32, bf16 or fp16
+  bool norms_fp32 = false;            // weights of norms are gathered and computed in fp32
+  // Gradients of the micro-batches of a step: true reduces each, false only their sum (whole gradients wait in memory).
+  bool reduce_each_micro_batch = true;
   bool cpu_offload = false;
-  ActivationCheckpointing activation_checkpointing = ActivationCheckpointing::kNone;  // JSON: none, full, false, true
+  ActivationCheckpointing activation_checkpointing =
+      ActivationCheckpointing::kNone;  // JSON: none, selective, full, false, true
 };
 
 struct CheckpointSpec {

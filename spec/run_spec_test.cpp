@@ -39,6 +39,7 @@ TEST(RunSpec, PrintsBackToTheSameSpec) {
   const Json printed = to_json(first->spec);
   EXPECT_EQ(printed["fsdp"]["reshard_after_forward"], 2);
   EXPECT_EQ(printed["fsdp"]["activation_checkpointing"], "full");
+  EXPECT_EQ(printed["fsdp"]["reduce_each_micro_batch"], true);
   const auto second = parse_run_spec(printed);
   ASSERT_TRUE(second);
   EXPECT_EQ(to_json(second->spec), printed);

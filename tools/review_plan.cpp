@@ -16,11 +16,17 @@ double rounded(double value, double parts) {
   return std::round(value * parts) / parts;
 }
 
+// In the planner's words.
+const char* checkpointing_of(ActivationCheckpointing value) {
+  return value == ActivationCheckpointing::kFull        ? "full"
+         : value == ActivationCheckpointing::kSelective ? "selective-layer"
+                                                        : "none";
+}
+
 Json plan_arguments(const RunSpec& spec, Json config) {
   const long long micro_batch = std::max<long long>(1, spec.packs_per_micro_batch());
   const long long packs_at_once = micro_batch * spec.ranks;
   const char* sharding = spec.ranks == 1 ? "none" : spec.fsdp.replicate > 1 ? "hsdp" : "fsdp2";
-  const bool full = spec.fsdp.activation_checkpointing == ActivationCheckpointing::kFull;
   Json training = {{"method", "full"},
                    {"seq_len", spec.data.max_seq_len},
                    {"micro_batch", micro_batch},
@@ -31,7 +37,7 @@ Json plan_arguments(const RunSpec& spec, Json config) {
                    {"sharding", sharding},
                    {"reshard_after_forward", spec.fsdp.reshard_after_forward.free_after_forward},
                    {"cpu_offload", spec.fsdp.cpu_offload},
-                   {"activation_checkpointing", full ? "full" : "none"}};
+                   {"activation_checkpointing", checkpointing_of(spec.fsdp.activation_checkpointing)}};
   if (spec.fsdp.replicate > 1) training["shard_size"] = spec.fsdp.shard;
   return {{"model", std::move(config)},
           {"hardware", {{"gpu", "CPU"}, {"gpus_per_node", spec.ranks}, {"nodes", 1}}},

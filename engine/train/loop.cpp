@@ -18,16 +18,28 @@ namespace fx::engine {
 namespace {
 
 at::ScalarType scalar_type(const std::string& dtype) {
-  return dtype == "bf16" ? at::kBFloat16 : at::kFloat;
+  return dtype == "bf16" ? at::kBFloat16 : dtype == "fp16" ? at::kHalf : at::kFloat;
 }
 
 StepPolicy policy_of(const FsdpSpec& fsdp) {
   StepPolicy policy;
-  policy.precision = {scalar_type(fsdp.param_dtype), scalar_type(fsdp.reduce_dtype)};
+  policy.precision.param_dtype = scalar_type(fsdp.param_dtype);
+  policy.precision.reduce_dtype = scalar_type(fsdp.reduce_dtype);
+  policy.precision.norms_fp32 = fsdp.norms_fp32;
   policy.reshard_after_forward = fsdp.reshard_after_forward.free_after_forward;
   policy.keep_slice_ranks = static_cast<int>(fsdp.reshard_after_forward.group_size);
   policy.replicate = static_cast<int>(fsdp.replicate);
-  policy.recompute_every = fsdp.activation_checkpointing == ActivationCheckpointing::kFull ? 1 : 0;
+  switch (fsdp.activation_checkpointing) {
+    case ActivationCheckpointing::kNone:
+      policy.recompute_every = 0;
+      break;
+    case ActivationCheckpointing::kSelective:
+      policy.recompute_every = 2;
+      break;
+    case ActivationCheckpointing::kFull:
+      policy.recompute_every = 1;
+      break;
+  }
   return policy;
 }
 
@@ -122,7 +134,8 @@ class Run {
     const float scale = 1.0f / static_cast<float>(std::max<std::int64_t>(1, valid));
     double loss = 0, tokens = 0;
     std::optional<Error> bad;
-    for (std::int64_t m = 0; m < data_.batches.micro_batches(step); ++m) {
+    const std::int64_t micro_batches = data_.batches.micro_batches(step);
+    for (std::int64_t m = 0; m < micro_batches; ++m) {
       comm_.recorder().enter("data");
       auto micro = make_micro_batch(data_.file, data_.packs, data_.batches.packs_of(step, m, comm_.rank()),
                                     folder_.shape().vocab);
@@ -132,7 +145,8 @@ class Run {
         if (!micro) return micro.error();
       }
       if (micro->trained > 0 || micro->ids.size() > 1) tokens += static_cast<double>(micro->ids.size());
-      loss += sharded_.accumulate(to_batch(*micro), scale);
+      const bool reduce = spec_.fsdp.reduce_each_micro_batch || m + 1 == micro_batches;
+      loss += sharded_.accumulate(to_batch(*micro), scale, reduce ? GradientSync::kFull : GradientSync::kNone);
     }
     comm_.recorder().enter("step end");
     const double failed_rank = bad ? comm_.rank() + 1 : 0;

@@ -59,6 +59,28 @@ class Failure(unittest.TestCase):
         save_file(tensors, self.model / "model.safetensors", metadata={"format": "pt"})
         self.expect_failure(self.spec(2, 2), name)
 
+    def change(self, edit):
+        """Rewrites the model's tensors."""
+        from safetensors.torch import load_file, save_file
+        tensors = load_file(self.model / "model.safetensors")
+        edit(tensors)
+        save_file(tensors, self.model / "model.safetensors", metadata={"format": "pt"})
+
+    def test_a_missing_parameter_is_named_on_every_rank(self):
+        self.change(lambda tensors: tensors.pop("model.layers.2.self_attn.k_proj.weight"))
+        self.expect_failure(self.spec(3, 2), "model.layers.2.self_attn.k_proj.weight")
+
+    def test_a_gradient_that_is_no_number_ends_the_run_on_every_rank(self):
+        self.change(lambda tensors: tensors["model.layers.1.mlp.up_proj.weight"][0].fill_(float("nan")))
+        self.expect_failure(self.spec(3, 2), "not finite")
+
+    def test_files_of_several_dtypes_are_read(self):
+        def halve(tensors):
+            for name in list(tensors)[::2]:
+                tensors[name] = tensors[name].bfloat16()
+        self.change(halve)
+        self.assertEqual(len(support.run(self.spec(2, 2), self.work / "run")), 2)
+
     def test_another_number_of_ranks_than_the_spec_says_is_refused(self):
         spec = self.spec(2, 2)
         folder = self.work / "run"

@@ -61,10 +61,25 @@ class Losses(unittest.TestCase):
         for name, changes in {"wide": {"max_tokens_per_rank": 3 * support.MAX_SEQ_LEN},
                               "kept": {"fsdp": {"reshard_after_forward": False}},
                               "recomputed": {"fsdp": {"activation_checkpointing": "full"}},
+                              "half": {"fsdp": {"activation_checkpointing": "selective", "norms_fp32": True}},
+                              "once": {"fsdp": {"reduce_each_micro_batch": False}},
                               "unpacked": {"data": {"packing": False}, "global_batch_size": len(support.DOCUMENT_LENGTHS)}}.items():
             spec = support.make_spec(model, tokens, self.work / name, 2, steps=4, **changes)
             steps = support.run(spec, self.work / f"run-{name}")
             support.assert_close(self, [s["loss"] for s in steps], [s["loss"] for s in base], 1e-5, f"{name} loss")
+
+    def test_copies_and_slices_over_real_process_groups_change_no_loss(self):
+        model, tokens = self.prepare(False)
+        base = support.run(support.make_spec(model, tokens, self.work / "one", 1, steps=4), self.work / "run-one")
+        for name, transport, fsdp in (("copies", "shm", {"replicate": 2}), ("copies-gloo", "gloo", {"replicate": 2}),
+                                      ("slices", "shm", {"reshard_after_forward": 2}),
+                                      ("both", "shm", {"replicate": 2, "reshard_after_forward": 2})):
+            spec = support.make_spec(model, tokens, self.work / name, 4, steps=4, fsdp=fsdp, checkpoint={"every": 2})
+            steps = support.run(spec, self.work / f"run-{name}", FX_TRANSPORT=transport)
+            support.assert_close(self, [s["loss"] for s in steps], [s["loss"] for s in base], 1e-5, f"{name} loss")
+            rest = support.run({**spec, "ranks": 2, "fsdp": support.make_spec(model, tokens, "", 2)["fsdp"], "steps": 5,
+                                "checkpoint": {"resume": True}}, self.work / f"run-{name}-rest")
+            self.assertEqual([s["step"] for s in rest], [5])
 
     def test_saved_folder_loads_in_transformers_with_what_was_trained(self):
         for tied in (True, False):
