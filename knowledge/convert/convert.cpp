@@ -33,6 +33,16 @@ std::string heading(const Target& target, const Input& source) {
   return "# Converted from " + std::string(to_string(source.format)) + " by fsdp-expert.\n";
 }
 
+void note_context(const Input& source, const Effective& run, const Target& target, WriteNotes& notes) {
+  const auto told = source.context.world_size();
+  if (told && run.world_size && *told != *run.world_size) {
+    notes.placeholder("world_size", std::to_string(*run.world_size),
+                      "the source's own number counts; the context says " + std::to_string(*told));
+  }
+  if (target.format == kTorchtitanToml && source.context.from_day("torchtitan", "2026-02-23", false).value_or(false))
+    notes.placeholder("(format)", "TOML", "this torchtitan reads no TOML any more: move the values to a Python config");
+}
+
 }  // namespace
 
 Result<Conversion> convert_run(const Input& source, const Target& target, const FitOptions& options) {
@@ -58,8 +68,7 @@ Result<Conversion> convert_run(const Input& source, const Target& target, const 
   Effective run = from.run;
   WriteNotes notes;
   if (auto done = fit_run(run, target, options, notes); !done) return done.error();
-  if (target.format == kTorchtitanToml && source.context.from_day("torchtitan", "2026-02-23", false).value_or(false))
-    notes.placeholder("(format)", "TOML", "this torchtitan reads no TOML any more: move the values to a Python config");
+  note_context(source, from.run, target, notes);
   Json tree = target.write(run, notes);
   auto carried = carry_settings(source, from, target, run, tree);
   out.text = heading(target, source) + target.emit(tree);

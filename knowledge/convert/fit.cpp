@@ -214,6 +214,16 @@ void fit_batch(Effective& run, const Target& target, WriteNotes& notes) {
   run.grad_accum = *run.global_batch / once;
 }
 
+// torchtitan splits a sequence over tensor and, twice, over context parallel ranks.
+void fit_seq_len(Effective& run, const Target& target, WriteNotes& notes) {
+  const long long parts = run.mesh.tp.value_or(1) * 2 * run.mesh.cp.value_or(1);
+  if (target.family != "torchtitan" || parts <= 2 || parts > 1000000) return;
+  const long long length = run.seq_len.value_or(2048);
+  if (length % parts == 0) return;
+  notes.because("seq_len", "torchtitan needs a multiple of 2 x tensor x context parallel ranks");
+  run.seq_len = std::max(parts, length / parts * parts);
+}
+
 void fit_saving(Effective& run, const Target& target, WriteNotes& notes) {
   if (run.save_every && *run.save_every <= 0) run.save_every.reset();
   if (run.save_keep && *run.save_keep <= 0) run.save_keep.reset();
@@ -247,6 +257,7 @@ Result<void> fit_run(Effective& run, const Target& target, const FitOptions& opt
   fit_optimizer(run, target, notes);
   fit_length(run, target, notes);
   fit_batch(run, target, notes);
+  fit_seq_len(run, target, notes);
   fit_saving(run, target, notes);
   forget_secrets(run, notes);
   return {};
