@@ -98,7 +98,8 @@ class Carrier {
       if (!holds_secret(node)) take(node, out_["datasets"]);
       return;
     }
-    if (is_void(node.name, run_)) return;
+    const bool spec_block = node.name == "fsdp" && node.is_map();  // the run spec's, not the words of the others
+    if (!spec_block && is_void(node.name, run_)) return;
     if (is_attention_switch(node.name)) out_.erase("attn_implementation");  // axolotl refuses both spellings together
     merge(node, out_);
   }
