@@ -151,7 +151,7 @@ Scene read_scene(std::span<const NamedLog> logs, const JobConfig& config) {
 
 Diagnosis diagnose(const Scene& scene) {
   Diagnosis out;
-  if (!scene.scope.applicable) {
+  if (!scene.scope.applicable && !judge_engine_run(scene)) {
     out.verdict = Verdict::kNotApplicable;
     out.reason =
         "This text does not come from a distributed training job or from a sharded checkpoint. Give the job's own "
