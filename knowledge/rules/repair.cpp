@@ -11,9 +11,10 @@
 namespace fx::knowledge {
 namespace {
 
-constexpr std::size_t kMaxText = std::size_t{128} << 10;
+constexpr std::size_t kMaxText = std::size_t{64} << 10;
 constexpr int kMaxRounds = 6;
-constexpr int kMaxTrials = 40;  // readings of a patched text, all rounds together
+// Readings of a patched text, all rounds together: a number, and fewer for long texts.
+constexpr std::size_t kMaxTrials = 40, kMaxBytesRead = std::size_t{384} << 10;
 
 struct Candidate {
   std::size_t finding = 0;
@@ -189,7 +190,7 @@ std::string secret_left(std::string_view text) {
 
 Repair repair(const Input& input, RepairOptions options) {
   Repair out;
-  int trials = kMaxTrials;
+  int trials = static_cast<int>(std::min(kMaxTrials, kMaxBytesRead / (input.text.size() + 1)));
   Round first(input, options, trials);
   std::optional<std::string> text;
   if (input.text.size() <= kMaxText) text = first.run();
