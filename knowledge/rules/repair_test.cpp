@@ -116,6 +116,13 @@ TEST(Repair, RepairsJsonThatLacksACommaOrABracket) {
             "{\"fsdp\": true, \"output_dir\": \"o\", \"fsdp_config\": {\"version\": 2}}\n");
 }
 
+TEST(Repair, ReachesIntoAConfigurationThatAScriptWrites) {
+  const std::string script =
+      "cat > fsdp.yaml <<EOF\ndistributed_type: fsdp\nnum_processes: $N\nfsdp_config:\n"
+      "  fsdp_auto_wrap_policy: TRANSFORMER_BASED_WRAP\nEOF\naccelerate launch --config_file fsdp.yaml train.py\n";
+  EXPECT_EQ(fix(script), replace_all(script, "type: fsdp", "type: FSDP"));
+}
+
 TEST(Repair, ReplacesACredentialByAReference) {
   const std::string secret = "0123456789abcdef0123456789abcdef01234567";
   const Input input = read_input("export WANDB_API_KEY=" + secret + "\ntorchrun --nproc_per_node 8 train.py\n", "", {});

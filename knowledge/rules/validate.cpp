@@ -27,11 +27,25 @@ Finding to_finding(const Rule& rule, const Hit& hit, const Page& page) {
   return finding;
 }
 
-// Configurations that a script writes through heredocs. Lines with a variable are the running shell's business, and so
-// are fixes; credentials are found in the script as a whole.
+// Changes of a heredoc's configuration as changes of the script, where the script holds it byte for byte.
+Changes in_script(const Input& script, const Heredoc& heredoc, const Input& inner, const Changes& changes) {
+  const auto begin = TextMap(script.text).offset(heredoc.line, 1);
+  if (!begin || script.text.compare(*begin, heredoc.text.size(), heredoc.text) != 0) return {};
+  Changes out;
+  for (const Splice& splice : splices_of(inner, changes).value_or(Splices{})) {
+    out.push_back(
+        {Change::Kind::kReplace, {}, "", splice.text, {*begin + splice.span.begin, *begin + splice.span.end}});
+  }
+  return out;
+}
+
+// Configurations that a script writes through heredocs. Lines with a variable are the running shell's business;
+// credentials are found in the script as a whole.
 std::vector<Judged> judge_heredocs(const Input& input) {
   std::vector<Judged> judged;
+  std::size_t left = 20;  // of one script; each is read and judged like a file
   for (const Heredoc& heredoc : input.script.heredocs) {
+    if (left-- == 0) break;
     const Input inner = read_input(heredoc.text, heredoc.file, input.context);
     if (!inner.applicable || inner.syntax == "shell") continue;
     const auto lines = split_lines(inner.text);
@@ -41,7 +55,7 @@ std::vector<Judged> judge_heredocs(const Input& input) {
       const bool variable = heredoc.expands && index < lines.size() && contains(lines[index], "$");
       if (variable || finding.rule == "secret-in-config") continue;
       finding.line += heredoc.line - 1;
-      one.changes.clear();
+      one.changes = in_script(input, heredoc, inner, one.changes);
       judged.push_back(std::move(one));
     }
   }
