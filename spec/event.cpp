@@ -13,18 +13,20 @@ namespace {
 constexpr std::array<std::string_view, 5> kKinds = {"start", "step", "checkpoint", "finish", "error"};
 
 const Fields<StartEvent>& fields_for(const StartEvent&) {
-  static const auto fields = Fields<StartEvent>{}
-                                 .add("ranks", &StartEvent::ranks, "processes")
-                                 .required()
-                                 .add("steps", &StartEvent::steps, "steps at the end of the run")
-                                 .required()
-                                 .add("first_step", &StartEvent::first_step, "steps done before")
-                                 .add("parameters", &StartEvent::parameters, "of the model")
-                                 .add("backend", &StartEvent::backend, "of the collectives")
-                                 .add("param_dtype", &StartEvent::param_dtype, "of compute")
-                                 .add("reduce_dtype", &StartEvent::reduce_dtype, "of gradient reduction")
-                                 .add("packs", &StartEvent::packs, "in the data set")
-                                 .add("documents", &StartEvent::documents, "in the data set");
+  static const auto fields =
+      Fields<StartEvent>{}
+          .add("ranks", &StartEvent::ranks, "processes")
+          .required()
+          .add("steps", &StartEvent::steps, "steps at the end of the run")
+          .required()
+          .add("first_step", &StartEvent::first_step, "steps done before")
+          .add("parameters", &StartEvent::parameters, "of the model")
+          .add("backend", &StartEvent::backend, "of the collectives")
+          .add("param_dtype", &StartEvent::param_dtype, "of compute")
+          .add("reduce_dtype", &StartEvent::reduce_dtype, "of gradient reduction")
+          .add("packs", &StartEvent::packs, "in the data set")
+          .add("documents", &StartEvent::documents, "in the data set")
+          .add("product_gflops", &StartEvent::product_gflops, "of one rank's matrix products on this machine");
   return fields;
 }
 

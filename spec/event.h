@@ -21,6 +21,7 @@ struct StartEvent {
   std::string backend;       // gloo, nccl, shm
   std::string param_dtype, reduce_dtype;
   long long packs = 0, documents = 0;  // in the data set
+  double product_gflops = 0;           // of one rank's matrix products here; 0: not measured
 };
 
 struct StepEvent {

@@ -10,8 +10,6 @@ namespace {
 
 using namespace knowledge::plan;
 
-constexpr double kGib = 1024.0 * 1024 * 1024;
-
 double rounded(double value, int decimals) {
   const double scale = std::pow(10.0, decimals);
   return std::round(value * scale) / scale;

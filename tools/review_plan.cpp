@@ -57,7 +57,11 @@ Json plan_against_measured(const RunSpec& spec, const RunEvents& events) {
   if (!text) return no_comparison("the model's config.json cannot be read: " + text.error().message);
   auto config = parse_json(*text);
   if (!config) return no_comparison("the model's config.json cannot be read: " + config.error().message);
-  const auto arguments = knowledge::plan::plan_fields().parse(plan_arguments(spec, std::move(*config)));
+  Json asked = plan_arguments(spec, std::move(*config));
+  // The machine as it was measured when the run began, where the engine says so.
+  const double measured_rate = events.start ? events.start->product_gflops : 0;
+  if (measured_rate > 0) asked["hardware"]["gpu_tflops"] = measured_rate / 1000;
+  const auto arguments = knowledge::plan::plan_fields().parse(asked);
   if (!arguments) return no_comparison("no plan: " + to_line(arguments.error()));
   const auto plan = knowledge::plan::make_plan(*arguments);
   if (!plan) return no_comparison("no plan: " + to_line(plan.error()));

@@ -3,10 +3,12 @@
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/mm.h>
+#include <ATen/ops/ones.h>
 #include <time.h>
 #include <torch/csrc/autograd/custom_function.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdlib>
 #include <limits>
 #include <string_view>
@@ -71,6 +73,19 @@ class Linear : public Function<Linear> {
 at::ScalarType product_dtype(at::ScalarType dtype) {
   static const at::ScalarType bf16 = measure_bf16();
   return dtype == at::kBFloat16 ? bf16 : dtype;
+}
+
+double product_gflops(at::ScalarType dtype) {
+  const at::NoGradGuard guard;
+  const std::int64_t n = 768;
+  const at::Tensor a = at::ones({n, n}, at::TensorOptions().dtype(product_dtype(dtype)));
+  double best = std::numeric_limits<double>::infinity();
+  for (int i = 0; i < 5; ++i) {
+    const auto began = std::chrono::steady_clock::now();
+    at::mm(a, a);
+    best = std::min(best, std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count());
+  }
+  return 2e-9 * static_cast<double>(n * n * n) / best;
 }
 
 at::Tensor product(const at::Tensor& x, const at::Tensor& weight) {

@@ -12,6 +12,10 @@ namespace fx::engine {
 // elsewhere. Measured once a process; FX_BF16_PRODUCTS=bf16|fp32 fixes it.
 at::ScalarType product_dtype(at::ScalarType dtype);
 
+// 1e9 operations per second of this process's products in this dtype, all its threads together: the best of a few short
+// ones, about 50 ms in all.
+double product_gflops(at::ScalarType dtype);
+
 // x [T, in], weight [out, in] -> [T, out]; differentiable.
 at::Tensor product(const at::Tensor& x, const at::Tensor& weight);
 

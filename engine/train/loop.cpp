@@ -11,6 +11,7 @@
 #include "base/file.h"
 #include "engine/checkpoint/checkpoint.h"
 #include "engine/data/batches.h"
+#include "engine/kernels/matmul.h"
 #include "engine/memory/resident.h"
 #include "engine/train/step.h"
 
@@ -95,10 +96,10 @@ class Run {
       if (auto loaded = load_checkpoint(*checkpoint, sharded_.groups(), optimizer_, sharded_.mesh()); !loaded)
         return loaded;
     }
-    reporter_.report(StartEvent{comm_.size(), data_.steps, first_step_, parameter_count(folder_.shape()),
-                                comm_.backend(), spec_.fsdp.param_dtype, spec_.fsdp.reduce_dtype,
-                                static_cast<long long>(data_.packs.packs.size()),
-                                static_cast<long long>(data_.file.info().documents)});
+    reporter_.report(StartEvent{
+        comm_.size(), data_.steps, first_step_, parameter_count(folder_.shape()), comm_.backend(),
+        spec_.fsdp.param_dtype, spec_.fsdp.reduce_dtype, static_cast<long long>(data_.packs.packs.size()),
+        static_cast<long long>(data_.file.info().documents), product_gflops(scalar_type(spec_.fsdp.param_dtype))});
     return {};
   }
 

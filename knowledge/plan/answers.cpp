@@ -20,8 +20,6 @@ std::string words(const char* format, ...) {
 
 namespace {
 
-constexpr double kGib = 1024.0 * 1024 * 1024;
-
 std::string peak(const Plan& p) {
   const MemoryPlan& m = p.chosen.memory;
   std::string parts;

@@ -8,7 +8,6 @@
 namespace fx::knowledge::plan {
 namespace {
 
-constexpr double kGib = 1024.0 * 1024 * 1024;
 // Bounds of the searches for the largest batch, sequence and smallest number of GPUs.
 constexpr double kMostBatch = 4096, kMostTokens = 1 << 24;
 

@@ -7,8 +7,6 @@
 namespace fx::knowledge::plan {
 namespace {
 
-// Share of the memory bandwidth that simple kernels reach.
-constexpr double kBandwidthShare = 0.85;
 // Backward of a bandwidth-bound operation over its forward: reads the gradient and the saved tensors, writes a
 // gradient.
 constexpr double kElementwiseBackward = 2;

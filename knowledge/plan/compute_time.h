@@ -5,6 +5,9 @@
 
 namespace fx::knowledge::plan {
 
+// Share of the memory bandwidth that simple kernels reach (copy and triad benchmarks: 0.8 - 0.92).
+inline constexpr double kBandwidthShare = 0.85;
+
 struct ComputeTime {
   double forward = 0, backward = 0;  // seconds, recomputation in backward
   double gemm = 0, attention = 0, elementwise = 0, dequant = 0,

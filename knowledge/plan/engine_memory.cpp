@@ -5,14 +5,16 @@
 namespace fx::knowledge::plan {
 namespace {
 
-constexpr double kGib = 1024.0 * 1024 * 1024;
-// Pages of LibTorch and the program that a training process touches, thread stacks, communication buffers: bytes
-// (measured).
-constexpr double kProgram = 280e6;
-// The C library keeps freed blocks of activation size, so their pool stays resident, holes included: bytes for a byte.
-constexpr double kHeapWaste = 1.25;
-// Tokens whose logits the engine's loss holds at once.
-constexpr double kLossChunk = 256;
+constexpr double kMib = 1024.0 * 1024;
+// Pages of LibTorch and of the program that a training process touches, its heap of small tensors, thread stacks: bytes
+// (measured: resident after loading, shards taken off).
+constexpr double kProgram = 110e6;
+// Freed large blocks that the engine's allocator keeps for the next request: bytes (its own bound).
+constexpr double kKeptBlocks = 96 * kMib;
+// Logits that the engine's loss holds at once: bytes, and tokens at most (its own bounds). Where the processor
+// multiplies fp32 faster they are fp32: counted so.
+constexpr double kLogits = 96 * kMib, kLossChunk = 512, kLogitBytes = 4;
+// Half-width of the range: processors whose bf16 products go through fp32 widen operands, and packs differ in labels.
 constexpr double kSpread = 0.12;
 
 // Bytes per token that one block keeps: its input, both normed copies, the middle residual, rotated query and key,
@@ -23,7 +25,7 @@ double block_bytes(const ModelShape& m, const Setting& s) {
 }
 
 struct Sizes {
-  double weights, optimizer, grads, activations, gathered, loss, root;
+  double weights, optimizer, grads, activations, gathered, loss, reduction;
 };
 
 Sizes sizes_of(const ModelShape& m, const ParamCount& c, const Setting& s, const Machine& machine) {
@@ -34,15 +36,16 @@ Sizes sizes_of(const ModelShape& m, const ParamCount& c, const Setting& s, const
   const double block = block_bytes(m, s);
   const double kept =
       s.checkpointing == Checkpointing::kFull ? m.layers * s.param_bytes * m.hidden + block : m.layers * block;
-  z.activations = kHeapWaste * tokens * kept;
-  // The embedding's group stays full; a block is full while the next one is gathered into a buffer of its own.
-  const double end = std::max(c.embedding, c.head);
-  const double blocks = s.reshard ? 3 * c.largest_layer : c.largest_layer * m.layers;
-  z.gathered = s.param_bytes * (end + (m.tied ? 0 : c.head) + blocks);
-  // Logits of one chunk and their gradient product, beside the head's whole gradient.
-  z.loss = s.param_bytes * (std::min(kLossChunk, tokens) * m.vocab + 2 * end);
-  // The largest group's gradient, the reduction's input, its output and what is added to the shard.
-  z.root = (s.param_bytes + s.reduce_bytes + s.reduce_bytes / n + 4 / n) * end;
+  z.activations = tokens * kept;
+  // At the loss the head's group is full, and with it every block that is not freed after forward.
+  const double head = std::max(c.embedding, c.head);
+  z.gathered = s.param_bytes * (head + (s.reshard ? 0 : c.largest_layer * m.layers));
+  // Logits of one chunk, the head's whole gradient, and the gradients of the head's input.
+  const double logits = std::min(kLogits, kLogitBytes * m.vocab * std::min(kLossChunk, tokens));
+  z.loss = logits + s.param_bytes * (head + 3 * tokens * m.hidden);
+  // The largest group at the end: its gradient, the reduction's input and output. Tied, the embedding's own gradient is
+  // added to the head's while the parameters are still full, which is less.
+  z.reduction = (s.param_bytes + s.reduce_bytes + s.reduce_bytes / n) * head;
   return z;
 }
 
@@ -51,20 +54,21 @@ Sizes sizes_of(const ModelShape& m, const ParamCount& c, const Setting& s, const
 MemoryPlan plan_engine_memory(const ModelShape& m, const ParamCount& c, const Setting& s, const Machine& machine) {
   const Sizes z = sizes_of(m, c, s, machine);
   MemoryPlan plan;
-  const double held = s.grad_accum > 1 ? z.grads : 0;
-  const double at_loss = z.weights + z.optimizer + held + z.activations + z.gathered + z.loss + kProgram;
-  const double at_end = z.weights + z.optimizer + z.grads + z.activations + z.root + kProgram;
+  const double held = s.grad_accum > 1 ? z.grads : 0, fixed = z.weights + z.optimizer + kProgram + kKeptBlocks;
+  const double at_loss = fixed + held + z.activations + z.gathered + z.loss;
+  const double at_end = fixed + z.grads + z.reduction;
   plan.moments = {{"loss", at_loss}, {"root_reduction", at_end}};
   const bool end = at_end >= at_loss;
   plan.peak_moment = end ? "root_reduction" : "loss";
   plan.components = {{"weights", z.weights},
                      {"gradients", end ? z.grads : held},
                      {"optimizer", z.optimizer},
-                     {"activations", z.activations},
+                     {"activations", end ? 0 : z.activations},
                      {"gathered_parameters", end ? 0 : z.gathered},
                      {"logits_and_loss", end ? 0 : z.loss},
-                     {"temporary", end ? z.root : 0},
-                     {"program", kProgram}};
+                     {"temporary", end ? z.reduction : 0},
+                     {"program", kProgram},
+                     {"kept_blocks", kKeptBlocks}};
   plan.allocated = plan.reserved = plan.nvidia_smi = plan.needed = std::max(at_loss, at_end);
   plan.low = plan.allocated * (1 - kSpread);
   plan.high = plan.allocated * (1 + kSpread);

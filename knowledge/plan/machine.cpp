@@ -9,14 +9,16 @@
 namespace fx::knowledge::plan {
 namespace {
 
-// One AVX512-bf16 core under LibTorch's matrix products: GFLOP/s (measured, square 2048; fp32 on the same core 95).
-constexpr double kCoreBf16Gflops = 206;
-// Fused attention on such a core: GFLOP/s of causal work (measured share of a 512-token step).
-constexpr double kCoreAttentionGflops = 90;
+// One core with AVX-512 under LibTorch's matrix products, in the faster of bf16 and fp32: GFLOP/s (measured, square
+// 2048: 153 and 206 on two Xeons). A machine's own figure is better: hardware.gpu_tflops, which the engine's runs
+// report.
+constexpr double kCoreGflops = 150;
+// Fused attention over matrix products (measured share of a 512-token step).
+constexpr double kAttentionShare = 0.45;
 // Memory bandwidth of one core: GB/s (measured: copy of 64 MiB).
 constexpr double kCoreBandwidth = 28;
-// Gloo on loopback between two ranks: GB/s (measured 0.5 - 0.9).
-constexpr double kGlooBandwidth = 0.7;
+// Ranks of one host through the engine's shared memory: GB/s (measured 5 - 13 for the copy alone, two copies a byte).
+constexpr double kSharedMemoryBandwidth = 3;
 
 // Total memory of this host in GiB from /proc/meminfo; 0 when it cannot be read.
 double host_memory_gib() {
@@ -38,16 +40,16 @@ Machine cpu_machine(const HardwareArgs& a) {
   if (m.host_memory_gib <= 0) m.host_memory_gib = 16;
   m.cores_per_rank = std::max(0.1, cores / static_cast<double>(a.gpus_per_node));
   const double used = std::max(1.0, m.cores_per_rank) * std::min(1.0, m.cores_per_rank);
-  m.gpu.name = "CPU (" + std::to_string(static_cast<long long>(cores)) + " cores, AVX512-bf16 rates)";
+  m.gpu.name = "CPU (" + std::to_string(static_cast<long long>(cores)) + " cores)";
   m.gpu.memory_gib = m.host_memory_gib / static_cast<double>(a.gpus_per_node);
-  m.gpu.peak_tflops = m.gpu.gemm_tflops = kCoreBf16Gflops * used / 1000;
-  m.gpu.attention_tflops = kCoreAttentionGflops * used / 1000;
+  m.gpu.peak_tflops = m.gpu.gemm_tflops = a.gpu_tflops.value_or(kCoreGflops * used / 1000);
+  m.gpu.attention_tflops = kAttentionShare * m.gpu.gemm_tflops;
   m.gpu.memory_gb_s = kCoreBandwidth * used;
   m.gpu.link = Link::kShared;
-  m.gpu.link_gb_s = kGlooBandwidth;
+  m.gpu.link_gb_s = kSharedMemoryBandwidth;
   m.gpu.pcie_gb_s = kCoreBandwidth;
   m.gpu.node_gb_s = 1;
-  m.gpu.source = "measured on an AVX512-bf16 host";
+  m.gpu.source = a.gpu_tflops ? "hardware.gpu_tflops" : "measured on hosts with AVX-512";
   return m;
 }
 

@@ -8,7 +8,6 @@
 namespace fx::knowledge::plan {
 namespace {
 
-constexpr double kGib = 1024.0 * 1024 * 1024;
 // CUDA context with loaded kernels; first use of NCCL in a process (SB: 0.5 - 0.9 and 1 - 1.5 GiB).
 constexpr double kContext = 0.8 * kGib, kNccl = 0.8 * kGib;
 // Workspace of the matrix library and small tensors.

@@ -10,10 +10,7 @@
 namespace fx::knowledge::plan {
 namespace {
 
-constexpr double kGib = 1024.0 * 1024 * 1024;
 constexpr std::size_t kMost = 6;
-// Adapter rank of the suggested methods: the libraries' usual default.
-constexpr double kAdapterRank = 16;
 
 struct Change {
   std::string text;
@@ -66,7 +63,7 @@ void add_method_changes(const Plan& plan, std::vector<Change>& out) {
   if (plan.machine.cpu || plan.chosen.memory.fits || s.method == Method::kQlora) return;
   const auto adapt = [&](Setting& x) {
     const AdapterSize size = adapter_size(plan.shape, {"all-linear"});
-    x.lora_params = kAdapterRank * size.params_per_rank_unit;
+    x.lora_params = kUsualLoraRank * size.params_per_rank_unit;
     x.adapted_width = size.input_width, x.adapted_output = size.output_width, x.adapted_modules = size.modules;
   };
   if (s.method == Method::kFull) {

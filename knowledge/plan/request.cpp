@@ -20,7 +20,9 @@ const Fields<H>& hardware_fields() {
           .add("gpu_memory_gib", &H::gpu_memory_gib, "memory of one GPU; needed for an unknown GPU")
           .above(0)
           .max(10000)
-          .add("gpu_tflops", &H::gpu_tflops, "dense bf16 peak of one GPU; needed for an unknown GPU")
+          .add(
+              "gpu_tflops", &H::gpu_tflops,
+              "dense bf16 peak of one GPU; needed for an unknown GPU; with cpu: what one rank reaches in matrix products")
           .above(0)
           .max(1e6)
           .add("gpu_bandwidth_gb_s", &H::gpu_bandwidth_gb_s, "memory bandwidth of one GPU")

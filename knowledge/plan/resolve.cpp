@@ -8,8 +8,6 @@
 namespace fx::knowledge::plan {
 namespace {
 
-// Adapter rank when none is given: the middle of the libraries' defaults.
-constexpr double kDefaultLoraRank = 16;
 constexpr double kDefaultSeqLen = 4096;
 
 double dtype_bytes(const std::string& name) {
@@ -46,7 +44,7 @@ void set_method(const TrainingArgs& t, const ModelShape& shape, const ParamCount
   if (s.method == Method::kFull) return;
   s.quant = s.method == Method::kQlora ? quant_of(quant == "none" ? "nf4" : quant) : Quant::kNone;
   const AdapterSize size = adapter_size(shape, t.lora_targets);
-  const double rank = t.lora_rank ? static_cast<double>(*t.lora_rank) : kDefaultLoraRank;
+  const double rank = t.lora_rank ? static_cast<double>(*t.lora_rank) : kUsualLoraRank;
   s.lora_params = rank * size.params_per_rank_unit;
   s.adapted_width = size.input_width;
   s.adapted_output = size.output_width;

@@ -6,7 +6,6 @@
 namespace fx::knowledge::plan {
 namespace {
 
-constexpr double kGib = 1024.0 * 1024 * 1024;
 // Share of memory kept free for what a plan cannot see (fragmentation over time, longer samples).
 constexpr double kSpare = 0.06;
 // Two settings closer than this share in speed count as equal: the simpler one (earlier in the list) wins.

@@ -9,6 +9,10 @@
 
 namespace fx::knowledge::plan {
 
+inline constexpr double kGib = 1024.0 * 1024 * 1024;
+// Adapter rank when none is given: the usual default of the libraries.
+inline constexpr double kUsualLoraRank = 16;
+
 enum class Method { kFull, kLora, kQlora };
 enum class Sharding { kNone, kDdp, kZero1, kZero2, kZero3, kFsdp1, kFsdp2, kHsdp, kMegatron };
 enum class Checkpointing { kNone, kSelective, kSelectiveLayer, kFull };

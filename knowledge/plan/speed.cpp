@@ -16,7 +16,6 @@ constexpr double kOverlapTax = 0.15;
 constexpr double kForeachPasses = 2.0, kFusedPasses = 1.0;
 // CPU Adam under offload: host memory bandwidth in bytes per second, shared by a machine's ranks.
 constexpr double kHostBandwidth = 100e9;
-constexpr double kBandwidthShare = 0.85;
 // Pieces of its layers that a rank of an interleaved pipeline works on in turn (Megatron's recipes: 2 to 8); the bubble
 // shrinks by as much.
 constexpr double kInterleave = 4;

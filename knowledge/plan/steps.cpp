@@ -7,8 +7,6 @@
 namespace fx::knowledge::plan {
 namespace {
 
-constexpr double kGib = 1024.0 * 1024 * 1024;
-
 // One measure of the chosen setting: how to take it and how to do without it.
 struct Measure {
   std::string name;

@@ -6,7 +6,6 @@
 namespace fx::knowledge::plan {
 namespace {
 
-constexpr double kGib = 1024.0 * 1024 * 1024;
 // Plain data parallelism is right when state and activations leave this share of the GPU free.
 constexpr double kDdpSpare = 0.20;
 // Mixture-of-experts models whose experts are gathered for this many times the parameters a token uses belong on expert
