@@ -17,6 +17,7 @@ Find fsdp(const std::string& name) {
 }
 
 void unknown_top_key(const Input& input, Hits& hits) {
+  if (text_of(input.root().find("compute_environment")) == "AMAZON_SAGEMAKER") return;  // other keys
   for (const Node& child : input.root().children) {
     const auto& known = accelerate_top_keys();
     if (std::find(known.begin(), known.end(), child.name) != known.end()) continue;
