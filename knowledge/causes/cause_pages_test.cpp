@@ -81,6 +81,18 @@ TEST(CausePages, HaveEverySection) {
   }
 }
 
+TEST(Config, SpeaksForOrAgainstACause) {
+  const std::array<NamedLog, 1> logs{
+      NamedLog{"", "step 10: h2d 4.1 s, optimizer 14.0 s, forward 1.0 s, backward 2.0 s, cpu_offload\ntorchrun\n"}};
+  EXPECT_EQ(top(diagnose(logs, {})), "throughput-offload-bound");
+  EXPECT_NE(top(diagnose(logs, {{"cpu_offload", "false"}})), "throughput-offload-bound");
+  const std::array<NamedLog, 1> save{
+      NamedLog{"", "[rank0]: RuntimeError: No backend type associated with device type cpu\n"}};
+  const double without = diagnose(save, {}).causes.front().confidence;
+  EXPECT_GT(diagnose(save, {{"fsdp_offload_params", "true"}}).causes.front().confidence, without);
+  EXPECT_LT(diagnose(save, {{"fsdp_offload_params", "false"}}).causes.front().confidence, without);
+}
+
 TEST(CausePages, AreListedOnce) {
   std::set<std::string> ids;
   for (const auto& rule : cause_rules()) EXPECT_TRUE(ids.insert(rule.id).second) << rule.id;

@@ -7,6 +7,7 @@
 #include "base/secret.h"
 #include "base/text.h"
 #include "knowledge/causes/catalogue.h"
+#include "knowledge/causes/config_check.h"
 #include "knowledge/causes/echo.h"
 #include "knowledge/causes/engine_run.h"
 #include "knowledge/log/log_reader.h"
@@ -124,6 +125,7 @@ std::vector<Weighed> weigh(const Scene& scene) {
   const auto own = judge_engine_run(scene);
   for (const auto& rule : cause_rules()) {
     Claim found = rule.evaluate(scene, MarkView(scene.book, rule.id));
+    found.score *= config_factor(rule.id, scene);
     if (own && own->cause == rule.id) {
       found = own->claim;
     } else if (own && own->certain) {
