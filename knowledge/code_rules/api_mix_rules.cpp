@@ -105,13 +105,29 @@ void fsdp_api_mix(const Program& program, Findings& findings) {
   }
 }
 
+namespace {
+
+bool is_retired(const Import& import) {
+  return import.written.starts_with("torch.distributed._composable.");
+}
+
+// One branch of a test of the version, or of a try; another branch imports the same from where it is now.
+bool is_fallback(const SourceFile& file, const Import& import) {
+  bool in_branch = false;
+  for (Node up = import.node; up && !up.is("function_definition"); up = up.parent())
+    in_branch |= up.is("if_statement") || up.is("try_statement");
+  return in_branch && std::ranges::any_of(file.imports, [&](const Import& other) {
+           return other.name == import.name && !is_retired(other) && other.written.starts_with("torch.distributed.");
+         });
+}
+
+}  // namespace
+
 void deprecated_fsdp_api(const Program& program, Findings& findings) {
   for (const auto& file : program.files()) {
     const Import* first = nullptr;
     for (const Import& import : file->imports) {
-      if (first == nullptr && import.written.starts_with("torch.distributed._composable") &&
-          import.written != "torch.distributed._composable")
-        first = &import;
+      if (first == nullptr && is_retired(import) && !is_fallback(*file, import)) first = &import;
     }
     if (first != nullptr) findings.at(file.get(), first->node.parent(), "The import path is retired.");
   }
