@@ -52,21 +52,36 @@ bool is_rank_attribute(std::string_view name) {
 
 }  // namespace
 
-Object* Scope::find(std::string_view name) const {
-  for (const auto& [key, value] : names) {
-    if (key == name) return value;
+std::size_t Scope::place_of(std::string_view name) const {
+  constexpr std::size_t kFew = 24;
+  if (names.size() <= kFew) {
+    for (std::size_t i = 0; i < names.size(); ++i) {
+      if (names[i].first == name) return i;
+    }
+    return names.size();
   }
-  return nullptr;
+  for (std::size_t i = places_.size(); i < names.size(); ++i) places_.emplace(names[i].first, i);
+  const auto found = places_.find(name);
+  return found == places_.end() ? names.size() : found->second;
+}
+
+Object* Scope::find(std::string_view name) const {
+  const std::size_t place = place_of(name);
+  return place == names.size() ? nullptr : names[place].second;
 }
 
 void Scope::set(std::string_view name, Object* value) {
-  for (auto& [key, held] : names) {
-    if (key == name) {
-      held = value;
-      return;
-    }
+  const std::size_t place = place_of(name);
+  if (place == names.size()) {
+    names.emplace_back(name, value);
+  } else {
+    names[place].second = value;
   }
-  names.emplace_back(name, value);
+}
+
+void Scope::restore(std::vector<std::pair<std::string_view, Object*>> before) {
+  names = std::move(before);
+  places_.clear();
 }
 
 Object* Interpreter::attribute(Object* object, std::string_view name, Node node) {

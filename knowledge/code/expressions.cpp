@@ -82,9 +82,8 @@ Object* Interpreter::eval_inner(Node node) {
     return comprehension(node);
   if (kind == "lambda") {
     Object* value = make(Type::kFunction, node);
-    for (const Function* function : file_->functions) {
-      if (function->node == node) value->function = function;
-    }
+    if (const auto found = file_->function_at.find(node.index()); found != file_->function_at.end())
+      value->function = found->second;
     value->scope = scope_;
     return value;
   }

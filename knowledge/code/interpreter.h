@@ -16,6 +16,11 @@ struct Scope {
 
   Object* find(std::string_view name) const;
   void set(std::string_view name, Object* value);
+  void restore(std::vector<std::pair<std::string_view, Object*>> before);
+
+ private:
+  std::size_t place_of(std::string_view name) const;                  // names.size(): absent
+  mutable std::unordered_map<std::string_view, std::size_t> places_;  // of a scope with many names
 };
 
 // How a statement or a block was left.
@@ -154,7 +159,7 @@ class Interpreter {
   const Frame* frame_ = nullptr;
   int pass_ = 1, depth_ = 0;
   bool picked_by_rank_ = false;  // a filter of the comprehension at hand asks for the rank
-  std::size_t steps_ = 0, root_limit_ = 0;
+  std::size_t steps_ = 0, root_limit_ = 0, events_ = 0;
   std::vector<Object*> returned_;  // by the function that runs
   std::vector<std::uint32_t> return_jumps_, loop_breaks_, turn_continues_, raises_;
   std::vector<std::pair<const Function*, std::function<void(Object*)>*>>

@@ -65,6 +65,9 @@ struct SourceFile {
   std::vector<Import> imports;
   std::vector<const Function*> functions;  // all, nested and methods too
   std::vector<const Class*> classes;
+  std::unordered_map<std::uint32_t, const Function*> function_at;  // by the index of its node
+  std::unordered_map<std::uint32_t, const Class*> class_at;
+  std::unordered_map<std::string_view, std::string_view> bound;  // imported names -> canonical targets
   bool has_entry = false;  // a `__main__` guard, or a call at module level that leads to training
 };
 

@@ -87,6 +87,7 @@ void Reader::walk(SourceFile& file) {
       added.file = &file;
       added.node = node;
       file.classes.push_back(&added);
+      file.class_at[i] = &added;
       classes[i] = &added;
     }
     const bool lambda = kind == "lambda" && !node.field().starts_with("lambda");
@@ -121,6 +122,7 @@ Function& Reader::add_function(SourceFile& file, Node node, const Class* owner) 
   }
   count_bindings(added);
   file.functions.push_back(&added);
+  file.function_at[node.index()] = &added;
   return added;
 }
 
@@ -147,6 +149,7 @@ void Reader::count_bindings(Function& function) {
 }
 
 void Reader::bind(SourceFile& file, Node node, std::string_view name, const std::string& target) {
+  file.bound[name] = program_.intern(canonical_name(target));
   file.imports.push_back({name, program_.intern(canonical_name(target)), program_.intern(target), node});
 }
 
@@ -182,20 +185,23 @@ std::string_view Reader::resolve(const SourceFile& file, Node expression) const 
   }
   if (!at.is("identifier")) return program_.intern(rest.empty() ? std::string() : rest.substr(rest.rfind('.')));
   std::string name(at.text());
-  for (const Import& import : file.imports) {
-    if (import.name == at.text()) name = std::string(import.target);
-  }
+  if (const auto found = file.bound.find(at.text()); found != file.bound.end()) name = std::string(found->second);
   return program_.intern(canonical_name(name + rest));
 }
 
 void Reader::link_classes() {
+  std::unordered_map<std::string_view, std::vector<const Class*>> by_name;
+  for (const Class& known : program_.classes_) by_name[known.name].push_back(&known);
   for (Class& added : program_.classes_) {
     for (const Node base : added.node.child("superclasses").children()) {
       if (!base.is("identifier") && !base.is("attribute")) continue;
       const std::string_view name = resolve(*added.file, base);
       added.bases.push_back(name);
-      for (const Class& other : program_.classes_) {
-        if (&other == &added || other.name != last_part(name)) continue;
+      constexpr std::size_t kMaxSame = 16;
+      const auto& same = by_name[last_part(name)];
+      for (std::size_t i = 0; i < same.size() && i < kMaxSame; ++i) {
+        const Class& other = *same[i];
+        if (&other == &added) continue;
         const bool imported = name.find('.') != std::string_view::npos;
         if (imported ? under_module(name, other.file->module) : other.file == added.file)
           added.base_classes.push_back(&other);

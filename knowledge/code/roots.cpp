@@ -9,9 +9,10 @@ namespace fx::knowledge::code {
 namespace {
 
 // Of one request, and of one root: enough for the largest real scripts, little enough to end in time.
-constexpr std::size_t kMaxSteps = 1'500'000;
-constexpr std::size_t kMaxRootSteps = 300'000;
-constexpr std::size_t kMaxEvents = 60'000;
+constexpr std::size_t kMaxSteps = 500'000;
+constexpr std::size_t kMaxRootSteps = 150'000;
+constexpr std::size_t kMaxEvents = 15'000;  // of a trace
+constexpr std::size_t kMaxAllEvents = 120'000;
 
 bool has_main_guard(const SourceFile& file) {
   const Node root = file.syntax->root();
@@ -88,7 +89,7 @@ void Interpreter::run() {
     }
   }
   for (const Function* function : roots) {
-    if (!executed_.contains(function) && steps_ < kMaxSteps) run_root(*function);
+    if (!executed_.contains(function) && steps_ < kMaxSteps && events_ < kMaxAllEvents) run_root(*function);
   }
 }
 
@@ -142,6 +143,10 @@ void Interpreter::end_trace() {
   for (const std::uint32_t index : raises_)
     trace_->events[index].skip_end = static_cast<std::uint32_t>(trace_->events.size());
   raises_.clear();
+  events_ += trace_->events.size();
+  for (const Event& event : trace_->events) {
+    if (event.is(EventKind::kShard) || event.is(EventKind::kDdp)) trace_->wraps.push_back(event.index);
+  }
   if (trace_->events.empty()) program_.traces_.pop_back();
   trace_ = nullptr;
 }

@@ -102,8 +102,8 @@ Flow Interpreter::branches(Node test, Node node, Object* value, const std::funct
   const Guard* const yes = add_guard(GuardKind::kIf, test, node, true, value);
   guard_ = yes;
   const Flow first = then();
-  auto after_first = std::move(scope_->names);
-  scope_->names = before;
+  auto after_first = scope_->names;
+  scope_->restore(before);
   guard_ = outer;
   const Guard* const no = add_guard(GuardKind::kIf, test, node, false, value);
   guard_ = no;
@@ -111,17 +111,14 @@ Flow Interpreter::branches(Node test, Node node, Object* value, const std::funct
   guard_ = outer;
   if (first != Flow::kNormal && second != Flow::kNormal) return first == second ? first : Flow::kReturn;
   if (first != Flow::kNormal || second != Flow::kNormal) {
-    if (first == Flow::kNormal) scope_->names = std::move(after_first);
+    if (first == Flow::kNormal) scope_->restore(std::move(after_first));
     guard_ = add_guard(GuardKind::kIf, test, node, second == Flow::kNormal ? false : true, value);
     const_cast<Guard*>(guard_)->implied = true;
     return Flow::kNormal;
   }
   const Taints depends = static_cast<Taints>(yes->taints & (kRank | kLocal));
   for (const auto& [name, object] : after_first) {
-    Object* other = nullptr;
-    for (const auto& [name_of, value_of] : scope_->names) {
-      if (name_of == name) other = value_of;
-    }
+    Object* other = scope_->find(name);
     if (object != other) scope_->set(name, join(object, other, depends));
   }
   return Flow::kNormal;
@@ -167,6 +164,7 @@ Flow Interpreter::run_loop(Node node, Object* iterable, Taints taints, const std
   std::vector<std::uint32_t> breaks;
   std::swap(breaks, loop_breaks_);
   const auto before = scope_->names;
+  steps_ += before.size();
   loop_ = &loop;
   emit(EventKind::kLoop, node.kind(), node, nullptr, main_of(iterable), nullptr, nullptr);
   const Flow flow = run_turns(loop, main_of(iterable), turn);
@@ -363,7 +361,7 @@ Flow Interpreter::try_statement(Node node) {
     }
     guard_ = outer;
     if (caught != Flow::kNormal) {
-      scope_->names = std::move(after_body);
+      scope_->restore(std::move(after_body));
     } else {
       for (const auto& [name, object] : after_body) scope_->set(name, join(object, scope_->find(name), 0));
       if (flow == Flow::kRaise) flow = Flow::kNormal;
@@ -421,19 +419,15 @@ Flow Interpreter::jump(Node node, std::string_view name, Flow flow) {
 
 void Interpreter::define(Node node) {
   Node inner = node.is("decorated_definition") ? node.child("definition") : node;
-  for (const Function* function : file_->functions) {
-    if (function->node != inner) continue;
+  if (const auto found = file_->function_at.find(inner.index()); found != file_->function_at.end()) {
     Object* object = make(Type::kFunction, inner);
-    object->function = function;
+    object->function = found->second;
     object->scope = scope_;
-    object->name = function->name;
-    scope_->set(function->name, object);
+    object->name = found->second->name;
+    scope_->set(object->name, object);
   }
-  for (const Class* defined : file_->classes) {
-    if (defined->node != inner) continue;
-    Object* object = class_object(*defined);
-    scope_->set(defined->name, object);
-  }
+  if (const auto found = file_->class_at.find(inner.index()); found != file_->class_at.end())
+    scope_->set(found->second->name, class_object(*found->second));
 }
 
 void Interpreter::import_statement(Node node) {

@@ -95,7 +95,8 @@ Sharding sharding_of(const Trace& trace, const Object* model) {
     if (at->sharding != Sharding::kNone) return at->sharding;
   }
   if (const Object* root = root_of(model); root->sharding != Sharding::kNone) return root->sharding;
-  for (const Event& event : trace.events) {
+  for (const std::uint32_t index : trace.wraps) {
+    const Event& event = trace.events[index];
     if (event.is(EventKind::kShard) && same_model(event.subject, model)) return event.result->sharding;
     if (event.is(EventKind::kDdp) && same_model(event.subject, model)) return Sharding::kDdp;
   }

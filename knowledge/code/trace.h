@@ -128,7 +128,8 @@ struct Trace {
   std::vector<Event> events;
   // From a `__main__` guard, a training call at module level, or a spawned function; else a function nobody calls.
   bool from_entry = false;
-  bool complete = true;  // false: a bound was met
+  std::vector<std::uint32_t> wraps;  // indices of the kShard and kDdp events
+  bool complete = true;              // false: a bound was met
 };
 
 // Questions about one event.
