@@ -1,23 +1,10 @@
 #include "knowledge/code/interpreter.h"
+#include "knowledge/code/keep.h"
 #include "knowledge/code/names.h"
 #include "knowledge/code/reader.h"
 
 namespace fx::knowledge::code {
 namespace {
-
-// Puts a member back when the block is left.
-template <class T>
-class Keep {
- public:
-  explicit Keep(T& place) : place_(place), value_(place) {}
-  ~Keep() { place_ = value_; }
-  Keep(const Keep&) = delete;
-  Keep& operator=(const Keep&) = delete;
-
- private:
-  T& place_;
-  T value_;
-};
 
 bool is_exit(std::string_view callee) {
   return callee == "sys.exit" || callee == "exit" || callee == "quit" || callee == "os._exit" || callee == "os.abort";
@@ -147,143 +134,6 @@ Flow Interpreter::while_statement(Node node) {
     return block(node.child("body"));
   });
   guard_ = outer;
-  return flow;
-}
-
-Flow Interpreter::run_loop(Node node, Object* iterable, Taints taints, const std::function<Flow(Object*)>& turn) {
-  Loop& loop = program_.loops_.emplace_back();
-  loop.outer = loop_;
-  loop.node = node;
-  loop.file = file_;
-  loop.iterable = main_of(iterable);
-  loop.taints = taints;
-  if (iterable != nullptr) loop.taints |= iterable->taints;
-  loop.begin = static_cast<std::uint32_t>(trace_->events.size());
-  const Keep keep_loop(loop_);
-  const Keep keep_guard(guard_);
-  std::vector<std::uint32_t> breaks;
-  std::swap(breaks, loop_breaks_);
-  const auto before = scope_->names;
-  steps_ += before.size();
-  loop_ = &loop;
-  emit(EventKind::kLoop, node.kind(), node, nullptr, main_of(iterable), nullptr, nullptr);
-  const Flow flow = run_turns(loop, main_of(iterable), turn);
-  loop.end = static_cast<std::uint32_t>(trace_->events.size());
-  if (loop.second == 0) loop.second = loop.end;
-  for (const std::uint32_t index : loop_breaks_) trace_->events[index].skip_end = loop.end;
-  std::swap(breaks, loop_breaks_);
-  // The body may run no time at all.
-  if (!loop.node.is("while_statement") || (loop.taints & kEndless) == 0) {
-    for (const auto& [name, object] : before) {
-      if (Object* now = scope_->find(name); now != object) scope_->set(name, join(now, object, 0));
-    }
-  }
-  return flow == Flow::kReturn || flow == Flow::kRaise ? ((loop.taints & kEndless) != 0 ? flow : Flow::kNormal)
-                                                       : Flow::kNormal;
-}
-
-Flow Interpreter::run_turns(Loop& loop, Object* iterable, const std::function<Flow(Object*)>& turn) {
-  constexpr std::size_t kUnroll = 8;
-  const Guard* const outer_guard = guard_;
-  const auto one_turn = [&](Object* item) {
-    std::vector<std::uint32_t> continues;
-    std::swap(continues, turn_continues_);
-    guard_ = outer_guard;
-    const Flow flow = turn(item);
-    for (const std::uint32_t index : turn_continues_)
-      trace_->events[index].skip_end = static_cast<std::uint32_t>(trace_->events.size());
-    std::swap(continues, turn_continues_);
-    return flow;
-  };
-  if (iterable != nullptr && iterable->type == Type::kSequence && !iterable->element && !iterable->items.empty() &&
-      iterable->items.size() <= kUnroll && (loop.taints & (kUneven | kEndless)) == 0) {
-    const std::vector<Object*> items = iterable->items;
-    Flow flow = Flow::kNormal;
-    for (Object* item : items) flow = one_turn(item);
-    return items.size() == 1 ? flow : Flow::kNormal;
-  }
-  // What a generator yields, also inside enumerate() and zip().
-  const bool tuple = iterable != nullptr && (iterable->callee == "enumerate" || iterable->callee == "zip");
-  std::size_t place = 0;
-  Object* generator = tuple ? nullptr : generator_of(iterable, loop.node);
-  for (std::size_t i = 0; tuple && i < iterable->items.size() && generator == nullptr; ++i) {
-    generator = generator_of(main_of(iterable->items[i]), loop.node);
-    place = i;
-  }
-  const auto all_turns = [&] {
-    if (generator != nullptr && tuple) {
-      return iterate_generator(loop, generator, [&](Object* item) {
-        Object* row = make(Type::kSequence, loop.node);
-        for (std::size_t i = 0; i < iterable->items.size(); ++i)
-          row->items.push_back(i == place ? item : element_of(iterable->items[i], loop.node));
-        return one_turn(row);
-      });
-    }
-    if (generator != nullptr) return iterate_generator(loop, generator, one_turn);
-    return one_turn(iterable == nullptr ? nullptr : element_of(iterable, loop.node));
-  };
-  Flow flow = all_turns();
-  if (pass_ == 1 && flow != Flow::kBreak && !spent()) {
-    loop.second = static_cast<std::uint32_t>(trace_->events.size());
-    const Keep keep(pass_);
-    pass_ = 2;
-    const Flow again = all_turns();
-    if (flow == Flow::kNormal) flow = again;
-  }
-  return flow;
-}
-
-// A generator itself, or what iterating an object of the files' classes (or a loader of one) calls; nullptr: nothing
-// known.
-Object* Interpreter::generator_of(Object* iterable, Node node) {
-  if (iterable == nullptr || iterable->type == Type::kGenerator) return iterable;
-  const Object* source = iterable->type == Type::kLoader && iterable->made_by != nullptr
-                             ? main_of(iterable->made_by->get("dataset", 0))
-                             : iterable;
-  if (source == nullptr || source->of_class == nullptr ||
-      (source->type != Type::kDataset && source->type != Type::kInstance))
-    return nullptr;
-  const Function* function = source->of_class->method("__iter__");
-  if (function == nullptr || !function->is_generator) return nullptr;
-  Object* generator = make(Type::kGenerator, node);
-  generator->function = function;
-  generator->receiver = const_cast<Object*>(source);
-  generator->scope = modules_[function->file];
-  generator->callee = function->name;
-  generator->taints = kLocal;
-  return generator;
-}
-
-Flow Interpreter::iterate_generator(Loop& loop, Object* generator, const std::function<Flow(Object*)>& turn) {
-  Flow flow = Flow::kNormal;
-  Scope* const user_scope = scope_;
-  const SourceFile* const user_file = file_;
-  const Frame* const user_frame = frame_;
-  bool endless = false, uneven = false, seen = false;
-  std::function<void(Object*)> at_yield = [&](Object* item) {
-    for (const Loop* at = loop_; at != nullptr && at != &loop; at = at->outer) {
-      endless |= (at->taints & kEndless) != 0;
-      uneven |= (at->taints & kUneven) != 0;
-    }
-    seen = true;
-    if (generator->has(kLocal)) item = join(item, nullptr, kLocal);
-    const Keep keep_scope(scope_);
-    const Keep keep_file(file_);
-    const Keep keep_frame(frame_);
-    const Keep keep_guard(guard_);
-    scope_ = user_scope;
-    file_ = user_file;
-    frame_ = user_frame;
-    flow = turn(item);
-  };
-  yields_.emplace_back(generator->function, &at_yield);
-  Arguments& given =
-      program_.arguments_.emplace_back(generator->made_by == nullptr ? Arguments{} : *generator->made_by);
-  run_body(*generator->function, generator->receiver, generator->scope, given, loop.node);
-  yields_.pop_back();
-  if (!seen) flow = turn(unknown(loop.node, generator->taints));
-  if (endless) loop.taints |= kEndless;
-  if (uneven && !endless) loop.taints |= kUneven;
   return flow;
 }
 
