@@ -34,11 +34,11 @@ struct Heads {
 // Rows [begin, end) of q [T, heads * dim] as [kv, positions * group, dim]: the query heads that share a KV head lie
 // together. In the dtype of products, like everything between the products.
 at::Tensor pack_queries(const at::Tensor& q, std::int64_t begin, std::int64_t end, const Heads& h) {
-  return q.narrow(0, begin, end - begin)
-      .view({end - begin, h.kv, h.group(), h.dim})
-      .permute({1, 0, 2, 3})
-      .to(product_dtype(q.scalar_type()))
-      .reshape({h.kv, (end - begin) * h.group(), h.dim});
+  const at::Tensor packed = q.narrow(0, begin, end - begin)
+                                .view({end - begin, h.kv, h.group(), h.dim})
+                                .permute({1, 0, 2, 3})
+                                .reshape({h.kv, (end - begin) * h.group(), h.dim});
+  return widen_for_products(packed);
 }
 void unpack_queries(const at::Tensor& packed, at::Tensor& out, std::int64_t begin, std::int64_t end, const Heads& h) {
   out.narrow(0, begin, end - begin)
@@ -46,11 +46,8 @@ void unpack_queries(const at::Tensor& packed, at::Tensor& out, std::int64_t begi
       .copy_(packed.view({h.kv, end - begin, h.group(), h.dim}).permute({1, 0, 2, 3}));
 }
 at::Tensor pack_keys(const at::Tensor& k, std::int64_t begin, std::int64_t end, const Heads& h) {
-  return k.narrow(0, begin, end - begin)
-      .view({end - begin, h.kv, h.dim})
-      .permute({1, 0, 2})
-      .to(product_dtype(k.scalar_type()))
-      .contiguous();
+  return widen_for_products(
+      k.narrow(0, begin, end - begin).view({end - begin, h.kv, h.dim}).permute({1, 0, 2}).contiguous());
 }
 
 // The keys (or values, or their gradients) that query positions [first, last) of a document see.

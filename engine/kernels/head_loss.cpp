@@ -40,7 +40,7 @@ at::Tensor logits_of(const at::Tensor& rows, const at::Tensor& head) {
   at::Tensor logits = at::empty({rows.size(0), head.size(0)}, rows.options());
   for_panels(head, wide, [&](std::int64_t first, std::int64_t count) {
     at::Tensor part = logits.narrow(1, first, count);
-    at::mm_out(part, rows, head.narrow(0, first, count).to(wide).t());
+    at::mm_out(part, rows, widen_for_products(head.narrow(0, first, count)).t());
   });
   return logits;
 }
@@ -84,7 +84,7 @@ at::Tensor head_backward(const at::Tensor& dlogits, const at::Tensor& rows, cons
   at::Tensor drows = at::zeros_like(rows);
   for_panels(head, rows.scalar_type(), [&](std::int64_t first, std::int64_t count) {
     const at::Tensor dpart = dlogits.narrow(1, first, count);
-    drows.addmm_(dpart, head.narrow(0, first, count).to(rows.scalar_type()));
+    drows.addmm_(dpart, widen_for_products(head.narrow(0, first, count)));
     at::Tensor grad = head_grad.narrow(0, first, count);
     const at::Tensor more = at::mm(dpart.t(), rows);
     if (first_chunk) {

@@ -1,7 +1,9 @@
 #include "engine/kernels/matmul.h"
 
+#include <ATen/Parallel.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/empty.h>
+#include <ATen/ops/empty_like.h>
 #include <ATen/ops/mm.h>
 #include <ATen/ops/ones.h>
 #include <time.h>
@@ -12,6 +14,8 @@
 #include <cstdlib>
 #include <limits>
 #include <string_view>
+
+#include "engine/kernels/rows.h"
 
 namespace fx::engine {
 namespace {
@@ -48,22 +52,38 @@ at::ScalarType measure_bf16() {
   return fastest_product(at::kBFloat16) > 1.25 * fastest_product(at::kFloat) ? at::kFloat : at::kBFloat16;
 }
 
+// bf16 <-> fp32 of a dense tensor by the row kernels; the layout stays.
+at::Tensor converted(const at::Tensor& from, at::ScalarType dtype) {
+  if (from.scalar_type() == dtype) return from;
+  if (!from.is_non_overlapping_and_dense()) return from.to(dtype);
+  at::Tensor to = at::empty_like(from, from.options().dtype(dtype));
+  at::parallel_for(0, from.numel(), 16384, [&](std::int64_t begin, std::int64_t end) {
+    const RowKernels<c10::BFloat16>& kernels = row_kernels<c10::BFloat16>();
+    if (dtype == at::kFloat) {
+      kernels.widen(to.mutable_data_ptr<float>() + begin, from.const_data_ptr<c10::BFloat16>() + begin, end - begin);
+    } else {
+      kernels.narrow(to.mutable_data_ptr<c10::BFloat16>() + begin, from.const_data_ptr<float>() + begin, end - begin,
+                     1.0f);
+    }
+  });
+  return to;
+}
+
 class Linear : public Function<Linear> {
  public:
   static at::Tensor forward(AutogradContext* ctx, const at::Tensor& x, const at::Tensor& weight) {
     ctx->save_for_backward({x, weight});
-    const at::ScalarType wide = product_dtype(x.scalar_type());
-    return at::mm(x.to(wide), weight.to(wide).t()).to(x.scalar_type());
+    const at::Tensor y = at::mm(widen_for_products(x), widen_for_products(weight).t());
+    return converted(y, x.scalar_type());
   }
 
   static variable_list backward(AutogradContext* ctx, variable_list grads) {
     const auto saved = ctx->get_saved_variables();
     const at::Tensor &x = saved[0], &weight = saved[1];
-    const at::ScalarType narrow = x.scalar_type(), wide = product_dtype(narrow);
-    const at::Tensor dy = grads[0].to(wide);
+    const at::Tensor dy = widen_for_products(grads[0]);
     at::Tensor dx, dw;
-    if (ctx->needs_input_grad(0)) dx = at::mm(dy, weight.to(wide)).to(narrow);
-    if (ctx->needs_input_grad(1)) dw = at::mm(dy.t(), x.to(wide)).to(narrow);
+    if (ctx->needs_input_grad(0)) dx = converted(at::mm(dy, widen_for_products(weight)), x.scalar_type());
+    if (ctx->needs_input_grad(1)) dw = converted(at::mm(dy.t(), widen_for_products(x)), weight.scalar_type());
     return {dx, dw};
   }
 };
@@ -86,6 +106,10 @@ double product_gflops(at::ScalarType dtype) {
     best = std::min(best, std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count());
   }
   return 2e-9 * static_cast<double>(n * n * n) / best;
+}
+
+at::Tensor widen_for_products(const at::Tensor& tensor) {
+  return converted(tensor, product_dtype(tensor.scalar_type()));
 }
 
 at::Tensor product(const at::Tensor& x, const at::Tensor& weight) {

@@ -16,6 +16,9 @@ at::ScalarType product_dtype(at::ScalarType dtype);
 // ones, about 50 ms in all.
 double product_gflops(at::ScalarType dtype);
 
+// A copy in the dtype of products, or the tensor itself.
+at::Tensor widen_for_products(const at::Tensor& tensor);
+
 // x [T, in], weight [out, in] -> [T, out]; differentiable.
 at::Tensor product(const at::Tensor& x, const at::Tensor& weight);
 

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <type_traits>
 
 #include "engine/kernels/rows.h"
 #include "engine/kernels/rows_isa.h"
@@ -113,10 +114,19 @@ void causal_softmax(T* x, std::int64_t rows, std::int64_t width, std::int64_t fi
     const std::int64_t valid = std::min(width, first_valid + (first_row + row) / group);
     const float top = row_max(x, valid) * scale;
     float sum = 0;
-    for (std::int64_t i = 0; i < valid; ++i) sum += fast_exp(static_cast<float>(x[i]) * scale - top);
-    const float inverse = 1.0f / sum;
-    for (std::int64_t i = 0; i < valid; ++i) {
-      x[i] = static_cast<T>(fast_exp(static_cast<float>(x[i]) * scale - top) * inverse);
+    if constexpr (std::is_same_v<T, float>) {
+      for (std::int64_t i = 0; i < valid; ++i) {
+        x[i] = fast_exp(x[i] * scale - top);
+        sum += x[i];
+      }
+      const float inverse = 1.0f / sum;
+      for (std::int64_t i = 0; i < valid; ++i) x[i] *= inverse;
+    } else {  // made twice: rounding to T comes last
+      for (std::int64_t i = 0; i < valid; ++i) sum += fast_exp(static_cast<float>(x[i]) * scale - top);
+      const float inverse = 1.0f / sum;
+      for (std::int64_t i = 0; i < valid; ++i) {
+        x[i] = static_cast<T>(fast_exp(static_cast<float>(x[i]) * scale - top) * inverse);
+      }
     }
     for (std::int64_t i = valid; i < width; ++i) x[i] = static_cast<T>(0.0f);
   }
