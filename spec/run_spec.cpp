@@ -238,12 +238,22 @@ std::vector<Error> cross_check(const RunSpec& spec) {
   return errors;
 }
 
+// Fields that ask for another run than the one that would be made without them.
+void refuse_other_methods(const Json& json, std::vector<Error>& errors) {
+  for (const char* name : {"lora", "qlora", "peft", "adapter", "quantization"}) {
+    if (!json.is_object() || !json.contains(name) || json[name].is_null() || json[name] == false) continue;
+    errors.push_back(unsupported(name, "the engine trains all weights; it has no adapters and no quantized base",
+                                 "remove it to train all weights, or use PEFT under accelerate"));
+  }
+}
+
 }  // namespace
 
 Result<ParsedRunSpec> parse_run_spec(const Json& json) {
   ParsedRunSpec out;
   ReadLog log;
   fields_of_run().read(json, "", log, out.spec);
+  refuse_other_methods(json, log.errors);
   if (log.errors.empty()) {
     fill_defaults(out.spec);
     log.errors = cross_check(out.spec);

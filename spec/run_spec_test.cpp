@@ -80,6 +80,17 @@ TEST(RunSpec, IgnoresUnknownFieldsWithAWarning) {
                                                         "ignored unknown field stepz (did you mean steps?)"}));
 }
 
+TEST(RunSpec, RefusesAMethodThatItWouldOtherwiseIgnore) {
+  Json json = *parse_json(kSmall);
+  json["lora"] = {{"rank", 8}};
+  const auto parsed = parse_run_spec(json);
+  ASSERT_FALSE(parsed);
+  EXPECT_EQ(parsed.error().code, ErrorCode::kUnsupported);
+  EXPECT_EQ(parsed.error().field, "lora");
+  json["lora"] = nullptr;
+  EXPECT_TRUE(parse_run_spec(json));
+}
+
 TEST(RunSpec, AnswersAnyJsonWithAnError) {
   for (const auto* text : {"", "[]", "null", "3", "{", R"({"data":[]})", R"({"model":{}})", R"({"steps":1e400})"}) {
     EXPECT_FALSE(parse_run_spec_text(text)) << text;

@@ -83,7 +83,7 @@ def follow(server, run_id: str, total: int, until=lambda status: False) -> dict:
 
 
 def train(server) -> str:
-    heading("d", f"launch_run: full-shard fine-tune on {RANKS} ranks (Gloo), bf16 compute, fp32 reduce, packed, {STEPS} steps")
+    heading("d", f"launch_run: full-shard fine-tune on {RANKS} ranks, bf16 compute, fp32 reduce, packed, {STEPS} steps")
     shutil.rmtree(WORK / "tuned", ignore_errors=True)
     began = time.time()
     answer = server.call("launch_run", **spec("tuned", STEPS))
