@@ -5,23 +5,9 @@
 #include <set>
 
 #include "knowledge/code/program.h"
+#include "knowledge/code/scope.h"
 
 namespace fx::knowledge::code {
-
-struct Scope {
-  Scope* outer = nullptr;  // the enclosing function's, in the end the module's
-  const SourceFile* file = nullptr;
-  const Function* function = nullptr;  // nullptr: module or class level
-  std::vector<std::pair<std::string_view, Object*>> names;
-
-  Object* find(std::string_view name) const;
-  void set(std::string_view name, Object* value);
-  void restore(std::vector<std::pair<std::string_view, Object*>> before);
-
- private:
-  std::size_t place_of(std::string_view name) const;                  // names.size(): absent
-  mutable std::unordered_map<std::string_view, std::size_t> places_;  // of a scope with many names
-};
 
 // How a statement or a block was left.
 enum class Flow : std::uint8_t { kNormal, kBreak, kContinue, kReturn, kRaise };
@@ -33,7 +19,6 @@ class Interpreter {
 
  private:
   using Body = std::function<void(Object* item)>;
-
   // roots.cpp: what is executed, in which order.
   void run_module(const SourceFile& file, bool as_main);
   void run_root(const Function& function);
@@ -43,7 +28,6 @@ class Interpreter {
   void end_trace();
   Object* unknown_parameter(Node parameter, const Function& function);
   Object* typed(Object* object, Node annotation, const SourceFile& file);
-
   // statements.cpp
   Flow block(Node body);
   Flow statement(Node node);
@@ -68,7 +52,6 @@ class Interpreter {
   Flow run_turns(Loop& loop, Object* iterable, const std::function<Flow(Object*)>& turn);
   Object* generator_of(Object* iterable, Node node);
   Flow iterate_generator(Loop& loop, Object* generator, const std::function<Flow(Object*)>& turn);
-
   // expressions.cpp
   Object* eval(Node node);
   Object* eval_inner(Node node);
@@ -89,7 +72,6 @@ class Interpreter {
   void set_item(Object* object, Object* key, Object* value, Node node);
   std::optional<bool> decide(Node test, const Object* value) const;
   bool is_settled(Node test) const;
-
   // attributes.cpp
   Object* attribute(Object* object, std::string_view name, Node node);
   Object* attribute_of_class(const Class& owner, Object* self, std::string_view name, Node node);
@@ -97,7 +79,6 @@ class Interpreter {
   Object* item_of(Object* object, Object* key, Node node);
   Object* element_of(Object* iterable, Node node);  // what one turn of a loop gets
   Object* part(Object* owner, std::string_view name, Node node);
-
   // calls.cpp
   Object* call(Node node);
   Arguments& arguments(Node node);
@@ -113,7 +94,6 @@ class Interpreter {
   const Context* decorator_contexts(const Function& function, const Context* outer);
   Object* forward(Object* model, Arguments& given, Node node);
   Object* spawn(Arguments& given, Node node);
-
   // library.cpp and methods.cpp: what calls of things from outside do.
   Object* library_call(std::string_view name, Arguments& given, Node node);
   Object* builtin_call(std::string_view name, Arguments& given, Node node);
@@ -127,7 +107,6 @@ class Interpreter {
   Object* wrap(Arguments& given, Sharding sharding, EventKind kind, std::string_view callee, Node node);
   Object* prepare(Object* accelerator, Arguments& given, Node node);
   const Object* model_in(const Object* value) const;
-
   // Objects and events.
   Object* make(Type type, Node node);
   Object* unknown(Node node, Taints taints = 0);
