@@ -9,6 +9,7 @@ import tempfile
 import tomllib
 import types
 import unittest
+import unittest.mock
 
 import yaml
 
@@ -91,7 +92,9 @@ class Converted(unittest.TestCase):
             arguments = launch_command_parser().parse_args(["--config_file", str(path), "train.py"])
             arguments, _, _ = _validate_launch_command(arguments)
             before = dict(os.environ)
-            os.environ.update({k: v for k, v in prepare_multi_gpu_env(arguments).items() if k.startswith("FSDP")})
+            # Whether the port is free is asked of "localhost", which a bare machine may not know.
+            with unittest.mock.patch("accelerate.utils.launch.is_port_in_use", return_value=False):
+                os.environ.update({k: v for k, v in prepare_multi_gpu_env(arguments).items() if k.startswith("FSDP")})
             # FSDP1 broadcasts from rank 0 on a GPU only.
             if run["fsdp_version"] == 1:
                 os.environ.update(FSDP_SYNC_MODULE_STATES="false", FSDP_CPU_RAM_EFFICIENT_LOADING="false")
