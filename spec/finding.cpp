@@ -37,6 +37,12 @@ Json to_json(const Finding& finding) {
   return out;
 }
 
+Json to_json(const std::vector<Finding>& findings) {
+  Json out = Json::array();
+  for (const Finding& finding : findings) out.push_back(to_json(finding));
+  return out;
+}
+
 bool comes_before(const Finding& a, const Finding& b) {
   return std::tie(a.severity, a.file, a.line, a.column, a.rule) <
          std::tie(b.severity, b.file, b.line, b.column, b.rule);

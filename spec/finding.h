@@ -28,6 +28,7 @@ struct Finding {
 };
 
 Json to_json(const Finding& finding);
+Json to_json(const std::vector<Finding>& findings);  // an array, in this order
 // Errors first, then by file, line, column, rule.
 bool comes_before(const Finding& a, const Finding& b);
 void sort_findings(std::vector<Finding>& findings);

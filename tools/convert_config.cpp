@@ -70,8 +70,7 @@ Json to_json(const knowledge::Conversion& conversion, const knowledge::Input& so
   out["assumed"] = Json::array();
   for (const auto& one : conversion.assumed)
     out["assumed"].push_back({{"key", one.key}, {"value", one.value}, {"reason", one.reason}});
-  out["findings"] = Json::array();
-  for (const Finding& finding : conversion.findings) out["findings"].push_back(fx::to_json(finding));
+  out["findings"] = fx::to_json(conversion.findings);
   if (!conversion.reason.empty()) out["reason"] = conversion.reason;
   if (!source.applicable) {
     out["seems"] = source.seems;

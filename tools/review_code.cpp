@@ -85,8 +85,7 @@ Result<Json> handle(const Json& json, ToolContext&) {
   const knowledge::CodeReview review = knowledge::review_code(std::move(files), *context, config);
   Json out;
   out["applicable"] = review.applicable;
-  out["findings"] = Json::array();
-  for (const Finding& finding : review.findings) out["findings"].push_back(fx::to_json(finding));
+  out["findings"] = fx::to_json(review.findings);
   if (!review.broken_files.empty()) {
     out["syntax_error_files"] = Json::array();
     for (const auto& name : review.broken_files) out["syntax_error_files"].push_back(quote_input(name, 200));

@@ -96,8 +96,7 @@ Result<Json> review(const Json& arguments, ToolContext& context) {
   if (!run->reason.empty()) out["reason"] = run->reason;
   out["steps_done"] = progress.step;
   if (progress.steps > 0) out["steps"] = progress.steps;
-  out["findings"] = Json::array();
-  for (const auto& finding : findings) out["findings"].push_back(to_json(finding));
+  out["findings"] = fx::to_json(findings);
   out["planned_vs_measured"] = std::move(comparison);
   out["curves"] = review_curves(events);
   if (Json cause = brief_cause(*run); !cause.is_null()) out["cause"] = std::move(cause);

@@ -45,9 +45,8 @@ Result<Json> handle(const Json& json, ToolContext&) {
   Json out;
   out["applicable"] = input.applicable;
   out["format"] = input.applicable ? std::string(knowledge::to_string(input.format)) : "not-applicable";
-  out["findings"] = Json::array();
   const knowledge::Repair repair = knowledge::repair(input);
-  for (const Finding& finding : repair.findings) out["findings"].push_back(fx::to_json(finding));
+  out["findings"] = fx::to_json(repair.findings);
   if (repair.text) out["fixed_text"] = valid_utf8(*repair.text);
   if (!repair.withheld.empty()) out["fixed_text_withheld"] = repair.withheld;
   if (input.applicable) out["effective"] = knowledge::to_json(knowledge::effective_run(input).run);

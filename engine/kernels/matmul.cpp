@@ -30,15 +30,19 @@ double thread_seconds() {
   return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
 }
 
-double fastest_product(at::ScalarType dtype) {
-  const std::int64_t n = 384;
-  at::Tensor a = at::empty({n, n}, dtype);
-  a.fill_(0.5);
+double wall_seconds() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+// Of products of square matrices; the first one also makes the kernel.
+double fastest_product(at::ScalarType dtype, std::int64_t n, double (*clock)()) {
+  const at::NoGradGuard guard;
+  const at::Tensor a = at::ones({n, n}, at::TensorOptions().dtype(dtype));
   double best = std::numeric_limits<double>::infinity();
-  for (int i = 0; i < 5; ++i) {  // the first one also makes the kernel
-    const double began = thread_seconds();
+  for (int i = 0; i < 5; ++i) {
+    const double began = clock();
     at::mm(a, a);
-    best = std::min(best, thread_seconds() - began);
+    best = std::min(best, clock() - began);
   }
   return best;
 }
@@ -47,9 +51,9 @@ at::ScalarType measure_bf16() {
   const char* wish = std::getenv("FX_BF16_PRODUCTS");
   if (wish != nullptr && std::string_view(wish) == "bf16") return at::kBFloat16;
   if (wish != nullptr && std::string_view(wish) == "fp32") return at::kFloat;
-  const at::NoGradGuard guard;
+  const auto cost = [](at::ScalarType dtype) { return fastest_product(dtype, 384, thread_seconds); };
   // Widening costs something too: fp32 must win clearly.
-  return fastest_product(at::kBFloat16) > 1.25 * fastest_product(at::kFloat) ? at::kFloat : at::kBFloat16;
+  return cost(at::kBFloat16) > 1.25 * cost(at::kFloat) ? at::kFloat : at::kBFloat16;
 }
 
 // bf16 <-> fp32 of a dense tensor by the row kernels; the layout stays.
@@ -96,16 +100,8 @@ at::ScalarType product_dtype(at::ScalarType dtype) {
 }
 
 double product_gflops(at::ScalarType dtype) {
-  const at::NoGradGuard guard;
   const std::int64_t n = 768;
-  const at::Tensor a = at::ones({n, n}, at::TensorOptions().dtype(product_dtype(dtype)));
-  double best = std::numeric_limits<double>::infinity();
-  for (int i = 0; i < 5; ++i) {
-    const auto began = std::chrono::steady_clock::now();
-    at::mm(a, a);
-    best = std::min(best, std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count());
-  }
-  return 2e-9 * static_cast<double>(n * n * n) / best;
+  return 2e-9 * static_cast<double>(n * n * n) / fastest_product(product_dtype(dtype), n, wall_seconds);
 }
 
 at::Tensor widen_for_products(const at::Tensor& tensor) {

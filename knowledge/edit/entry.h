@@ -34,6 +34,10 @@ struct Entry {
   bool removable = true;
 };
 
+// For the finders of members between brackets (JSON, Python calls): the value, and what follows from where the member,
+// which starts at `at`, stands in its line.
+void set_member_value(std::string_view text, std::size_t at, Span value, Entry& entry);
+
 // Finders, one a syntax. at: where the key starts, as the reader of the syntax marks it; name: the key as it is read.
 // They look at the text only, and give up (nullopt) on whatever they do not understand.
 std::optional<Entry> yaml_entry(std::string_view text, std::size_t at, std::string_view name);

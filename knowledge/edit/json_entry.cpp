@@ -24,11 +24,7 @@ std::optional<Entry> json_entry(std::string_view text, std::size_t at, std::stri
     end = std::min(text.find_first_of(" \t\r\n,]}", begin), text.size());
   }
   if (!end) return std::nullopt;
-  entry.value = {begin, *end};
-  const std::size_t start = line_begin(text, at);
-  entry.starts_line = only_blanks(text.substr(start, at - start));
-  if (entry.starts_line) entry.indent = std::string(text.substr(start, at - start));
-  entry.whole = member_range(text, {at, *end});
+  set_member_value(text, at, {begin, *end}, entry);
   return entry;
 }
 

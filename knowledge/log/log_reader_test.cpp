@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "knowledge/log/collective_events.h"
+#include "knowledge/log/core_table_testing.h"
 #include "knowledge/log/desync.h"
 #include "knowledge/log/exit_events.h"
 #include "knowledge/log/memory_events.h"
@@ -12,18 +13,8 @@
 namespace fx::knowledge {
 namespace {
 
-const MarkTable& table() {
-  static const MarkTable out = [] {
-    MarkTable made;
-    made.add("core", core_marks());
-    made.compile();
-    return made;
-  }();
-  return out;
-}
-
 LogBook read(std::string_view text, LogLimits limits = {}, std::size_t chunk = 7) {
-  LogReader reader(table(), limits);
+  LogReader reader(core_table(), limits);
   reader.begin("");
   for (std::size_t at = 0; at < text.size(); at += chunk) reader.feed(text.substr(at, chunk));
   return reader.finish();

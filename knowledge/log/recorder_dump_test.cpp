@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "knowledge/log/core_table_testing.h"
 #include "knowledge/log/desync.h"
 #include "knowledge/log/log_reader.h"
 #include "knowledge/log/quantity.h"
@@ -9,16 +10,6 @@
 
 namespace fx::knowledge {
 namespace {
-
-const MarkTable& table() {
-  static const MarkTable out = [] {
-    MarkTable made;
-    made.add("core", core_marks());
-    made.compile();
-    return made;
-  }();
-  return out;
-}
 
 std::string entry(int sequence, const std::string& operation, const std::string& state, const std::string& gap) {
   return "{" + gap + "\"frames\": [{\"name\": \"forward\", \"filename\": \"m.py\", \"line\": 7}]," + gap +
@@ -35,7 +26,7 @@ std::string dump(const std::vector<std::string>& entries, const std::string& gap
 }
 
 Scene read(const std::vector<std::pair<std::string, std::string>>& logs) {
-  LogReader reader(table());
+  LogReader reader(core_table());
   for (const auto& [name, text] : logs) {
     reader.begin(name);
     for (std::size_t at = 0; at < text.size(); at += 11) reader.feed(std::string_view(text).substr(at, 11));
