@@ -60,7 +60,7 @@ int run(const std::vector<std::string>& arguments) {
 int main(int argc, char** argv) {
   // Left alone, glibc raises this threshold by itself, and what libraries allocate creeps into the heap.
   mallopt(M_MMAP_THRESHOLD, 1 << 20);
-  fx::engine::use_block_cache_for_tensors(std::size_t{96} << 20);
+  fx::engine::use_block_cache_for_tensors();
   struct sigaction action {};
   action.sa_handler = [](int) { fx::engine::stop_requested = true; };
   sigaction(SIGTERM, &action, nullptr);

@@ -3,6 +3,7 @@
 #include <c10/core/CPUAllocator.h>
 #include <sys/mman.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <new>
 
@@ -42,46 +43,52 @@ BlockCache::~BlockCache() {
 void* BlockCache::take(std::size_t bytes) {
   if (bytes < kLarge) return take_small(bytes);
   const std::size_t wanted = block_bytes(bytes);
-  void* start = nullptr;
   std::size_t size = wanted;
+  void* start = nullptr;
   {
     const std::lock_guard lock(mutex_);
-    const auto found = by_size_.lower_bound(wanted);
-    // A little larger will do: what is not needed of it was touched before and stays resident.
-    if (found != by_size_.end() && found->first <= wanted + wanted / 8) {
-      start = found->second.start;
-      size = found->first;
-      kept_ -= size;
-      by_age_.erase(found->second.age);
-      by_size_.erase(found);
-    }
+    start = take_kept(wanted, &size);
+    if (start == nullptr) make_room(wanted);
+    used_ += size;
+    most_used_ = std::max(most_used_, used_);
   }
   if (start == nullptr) start = map_block(wanted);
   auto* header = new (start) Header{size};
   return header + 1;
 }
 
+// A little larger will do: what is not needed of it was touched before and stays resident.
+void* BlockCache::take_kept(std::size_t wanted, std::size_t* bytes) {
+  const auto found = by_size_.lower_bound(wanted);
+  if (found == by_size_.end() || found->first > wanted + wanted / 8) return nullptr;
+  void* start = found->second.start;
+  *bytes = found->first;
+  kept_ -= found->first;
+  by_age_.erase(found->second.age);
+  by_size_.erase(found);
+  return start;
+}
+
+// For a new block: releases the oldest ones as far as it would lift the peak.
+void BlockCache::make_room(std::size_t wanted) {
+  while (kept_ > 0 && used_ + kept_ + wanted > most_used_) {
+    const auto oldest = by_age_.front();
+    by_age_.pop_front();
+    kept_ -= oldest->first;
+    munmap(oldest->second.start, oldest->first);
+    by_size_.erase(oldest);
+  }
+}
+
 void BlockCache::give_back(void* block) {
   Header* header = static_cast<Header*>(block) - 1;
   const std::size_t bytes = header->bytes;
   if (bytes == 0) return std::free(header);
-  if (bytes > keep_bytes_) {
-    munmap(header, bytes);
-    return;
-  }
   const std::lock_guard lock(mutex_);
+  used_ -= bytes;
+  kept_ += bytes;
   const auto kept = by_size_.emplace(bytes, Kept{header, {}});
   kept->second.age = by_age_.insert(by_age_.end(), kept);
-  kept_ += bytes;
-  while (kept_ > keep_bytes_) release_oldest();
-}
-
-void BlockCache::release_oldest() {
-  const auto oldest = by_age_.front();
-  by_age_.pop_front();
-  kept_ -= oldest->first;
-  munmap(oldest->second.start, oldest->first);
-  by_size_.erase(oldest);
 }
 
 std::size_t BlockCache::kept_bytes() const {
@@ -93,7 +100,7 @@ namespace {
 
 class TensorAllocator : public c10::Allocator {
  public:
-  explicit TensorAllocator(std::size_t keep_bytes) : cache_(keep_bytes) { self = this; }
+  TensorAllocator() { self = this; }
   c10::DataPtr allocate(std::size_t bytes) override {
     void* block = bytes == 0 ? nullptr : cache_.take(bytes);
     return {block, block, &give_back, at::Device(at::DeviceType::CPU)};
@@ -112,9 +119,9 @@ class TensorAllocator : public c10::Allocator {
 
 }  // namespace
 
-void use_block_cache_for_tensors(std::size_t keep_bytes) {
+void use_block_cache_for_tensors() {
   // Tensors may outlive everything else: never freed.
-  c10::SetCPUAllocator(new TensorAllocator(keep_bytes), 1);
+  c10::SetCPUAllocator(new TensorAllocator(), 1);
 }
 
 }  // namespace fx::engine

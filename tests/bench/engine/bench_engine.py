@@ -2,13 +2,14 @@
 """fsdp-engine against Python FSDP2: same weights, documents, LibTorch and machine, run in turns. Writes build/bench/engine.{json,md}.
 
 bench_engine.py [--modes bf16,fp32,checkpointed,packed] [--alternations 3] [--steps 2]
-Each side runs one warm-up step and --steps measured ones a turn. FSDP2 runs with parameters resharded and kept, and (packed) with one row
-a document and one row in all: its fastest counts.
+First FSDP2 runs one step of each of its settings (parameters resharded and kept; packed: one row a document and one row in all): the
+fastest one plays. Then both sides in turns, each with one warm-up step and --steps measured ones a turn.
 """
 import argparse
 import json
 import os
 import pathlib
+import resource
 import statistics
 import subprocess
 import sys
@@ -26,6 +27,12 @@ MODES = {  # dtype, checkpointing, documents, layouts that FSDP2 may choose from
     "checkpointed": ("bf16", True, "fixed", ("padded",), 512),
     "packed": ("bf16", False, "packed", ("padded", "packed"), 4096),  # 32 tokens a rank are left free, so that best-fit packing succeeds
 }
+
+
+def cpu_seconds():
+    """Of all ended child processes."""
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return usage.ru_utime + usage.ru_stime
 
 
 def start(command, environment, port):
@@ -72,10 +79,12 @@ def run_engine(folder, mode, steps):
             "peak_bytes": max(max(row["peak_bytes"]) for row in rows), "comm_ms": [row["comm_ms"] for row in rows]}
 
 
-def gemm_peak(dtype):
-    """GFLOP/s a rank while all ranks compute."""
-    ranks = [subprocess.Popen([sys.executable, HERE / "gemm_peak.py", dtype], stdout=subprocess.PIPE, text=True) for _ in range(RANKS)]
-    return min(float(p.communicate()[0]) for p in ranks)
+def gemm_peak():
+    """GFLOP/s a rank while all ranks compute, in the dtype that this processor multiplies faster."""
+    def rate(dtype):
+        ranks = [subprocess.Popen([sys.executable, HERE / "gemm_peak.py", dtype], stdout=subprocess.PIPE, text=True) for _ in range(RANKS)]
+        return min(float(p.communicate()[0]) for p in ranks)
+    return max(rate("bf16"), rate("fp32"))
 
 
 def flops_per_token(length):
@@ -87,56 +96,69 @@ def flops_per_token(length):
     return 6 * (layers * block + hidden * c["vocab_size"]) + 6 * layers * heads * 2 * size * length
 
 
-def add(total, run):
-    """Keeps the measured steps of a run: the first warms up."""
-    total.setdefault("seconds", []).extend(run["seconds"][1:])
-    total["losses"] = run["losses"]
-    total["peak_bytes"] = max(total.get("peak_bytes", 0), run["peak_bytes"])
-    if "comm_ms" in run:
-        total.setdefault("comm_ms", []).extend(run["comm_ms"][1:])
+def play(total, run, *arguments):
+    """One turn of a side. Keeps the measured steps: the first warms up. The CPU time is that of all ranks, start-up and warm-up included."""
+    before = cpu_seconds()
+    turn = run(*arguments)
+    total.setdefault("cpu_seconds", []).append(cpu_seconds() - before)
+    total.setdefault("seconds", []).extend(turn["seconds"][1:])
+    total["losses"] = turn["losses"]
+    total["peak_bytes"] = max(total.get("peak_bytes", 0), turn["peak_bytes"])
+    if "comm_ms" in turn:
+        total.setdefault("comm_ms", []).extend(turn["comm_ms"][1:])
+
+
+def fastest_setting(folder, mode):
+    """(reshard, layout) of FSDP2's fastest setting, and the seconds of one step in each."""
+    trials = {}
+    for layout in MODES[mode][3]:
+        for reshard in (True, False):
+            trials[reshard, layout] = run_fsdp2(folder, mode, 1, reshard, layout)["seconds"][0]
+            print(f"  {mode} trial: FSDP2 ({setting_name(reshard, layout)}) {trials[reshard, layout]:.2f} s", flush=True)
+    return min(trials, key=trials.get), {setting_name(*setting): seconds for setting, seconds in trials.items()}
+
+
+def setting_name(reshard, layout):
+    return f"{'resharded' if reshard else 'kept'}, {layout}"
 
 
 def measure(folder, mode, alternations, steps):
-    dtype, _, _, layouts, _ = MODES[mode]
     shares = json.loads((folder / "shares.json").read_text())
     tokens = sum(len(d) for share in shares for d in share)
-    engine, variants, peaks = {}, {}, []
+    best, trials = fastest_setting(folder, mode)
+    engine, theirs, peaks, loads = {}, {}, [], [os.getloadavg()[0]]
     for turn in range(alternations):
-        peaks.append(gemm_peak(dtype))
-        add(engine, run_engine(folder, mode, steps + 1))
-        print(f"  {mode} turn {turn + 1}: engine {engine['seconds'][-1]:.2f} s a step", flush=True)
-        for reshard in (True, False):
-            for layout in layouts:
-                name = f"{'resharded' if reshard else 'kept'}, {layout}"
-                add(variants.setdefault(name, {}), run_fsdp2(folder, mode, steps + 1, reshard, layout))
-                print(f"  {mode} turn {turn + 1}: FSDP2 ({name}) {variants[name]['seconds'][-1]:.2f} s a step", flush=True)
-    best = min(variants, key=lambda name: statistics.median(variants[name]["seconds"]))
-    theirs = variants[best]
-    for side in (engine, *variants.values()):
+        peaks.append(gemm_peak())
+        play(engine, run_engine, folder, mode, steps + 1)
+        play(theirs, run_fsdp2, folder, mode, steps + 1, *best)
+        loads.append(os.getloadavg()[0])
+        print(f"  {mode} turn {turn + 1}: engine {engine['seconds'][-1]:.2f} s a step, FSDP2 {theirs['seconds'][-1]:.2f}", flush=True)
+    for side in (engine, theirs):
         side["tokens_per_s"] = tokens / statistics.median(side["seconds"])
     # Attention in a document of n tokens costs as in a sequence of that length: the mean over tokens.
     length = sum(len(d)**2 for share in shares for d in share) / tokens
     peak = statistics.median(peaks)
-    leanest = min(v["peak_bytes"] for v in variants.values())
-    return {"tokens_per_s_ratio": engine["tokens_per_s"] / theirs["tokens_per_s"], "rss_ratio": engine["peak_bytes"] / leanest,
+    return {"tokens_per_s_ratio": engine["tokens_per_s"] / theirs["tokens_per_s"], "rss_ratio": engine["peak_bytes"] / theirs["peak_bytes"],
             "max_loss_rel_diff": max(abs(a - b) / abs(b) for a, b in zip(engine["losses"], theirs["losses"])),
-            "gemm_peak_fraction": engine["tokens_per_s"] / RANKS * flops_per_token(length) / (peak * 1e9), "gemm_peak_gflops_a_rank": peak,
-            "tokens_a_step": tokens, "fsdp2_best": best, "engine": engine, "fsdp2": variants, "load_average": os.getloadavg()}
+            "gemm_peak_fraction": engine["tokens_per_s"] / RANKS * flops_per_token(length) / (peak * 1e9), "gemm_peak_gflops_a_rank": peaks,
+            "tokens_a_step": tokens, "load_average": loads, "engine": engine,
+            "fsdp2": {"setting": setting_name(*best), "trial_seconds": trials, **theirs}}
 
 
 def table(result):
-    rows = ["| mode | engine tokens/s | FSDP2 tokens/s (best setting) | ratio | peak memory ratio | of the GEMM peak | largest loss difference |",
-            "|---|---|---|---|---|---|---|"]
+    rows = ["| mode | engine tokens/s | FSDP2 tokens/s (best setting) | ratio | peak memory ratio | of the GEMM peak | largest loss difference | CPU s a turn, engine / FSDP2 |",
+            "|---|---|---|---|---|---|---|---|"]
     for mode in MODES:
         if mode in result:
             r = result[mode]
-            theirs = r["fsdp2"][r["fsdp2_best"]]
-            rows.append(f"| {mode} | {r['engine']['tokens_per_s']:.0f} | {theirs['tokens_per_s']:.0f} ({r['fsdp2_best']}) | {r['tokens_per_s_ratio']:.2f} | "
-                        f"{r['rss_ratio']:.2f} | {r['gemm_peak_fraction']:.2f} | {r['max_loss_rel_diff']:.1e} |")
+            theirs = r["fsdp2"]
+            cpu = " / ".join(f"{statistics.median(side['cpu_seconds']):.0f}" for side in (r["engine"], theirs))
+            rows.append(f"| {mode} | {r['engine']['tokens_per_s']:.0f} | {theirs['tokens_per_s']:.0f} ({theirs['setting']}) | {r['tokens_per_s_ratio']:.2f} | "
+                        f"{r['rss_ratio']:.2f} | {r['gemm_peak_fraction']:.2f} | {r['max_loss_rel_diff']:.1e} | {cpu} |")
     rows += ["", "| mode, step | engine loss | FSDP2 loss |", "|---|---|---|"]
     for mode in (m for m in MODES if m in result):
         r = result[mode]
-        for step, (a, b) in enumerate(zip(r["engine"]["losses"], r["fsdp2"][r["fsdp2_best"]]["losses"]), 1):
+        for step, (a, b) in enumerate(zip(r["engine"]["losses"], r["fsdp2"]["losses"]), 1):
             rows.append(f"| {mode}, {step} | {a:.6f} | {b:.6f} |")
     return "\n".join(rows) + "\n"
 
