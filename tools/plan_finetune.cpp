@@ -44,27 +44,31 @@ const char* dtype(double bytes) {
   return bytes > 2 ? "fp32" : "bf16";
 }
 
-Json setting_json(const Setting& s) {
+// In the words of the arguments, so that it can be asked again as it is.
+Json setting_json(const Setting& s, const Machine& machine) {
   const auto whole = [](double v) { return static_cast<long long>(v); };
-  return {{"method", to_string(s.method)},
-          {"sharding", to_string(s.sharding)},
-          {"reshard_after_forward", s.reshard},
-          {"cpu_offload", s.offload},
-          {"activation_checkpointing", to_string(s.checkpointing)},
-          {"seq_len", whole(s.seq)},
-          {"micro_batch", whole(s.micro_batch)},
-          {"grad_accum", whole(s.grad_accum)},
-          {"param_dtype", dtype(s.param_bytes)},
-          {"reduce_dtype", dtype(s.reduce_bytes)},
-          {"master_dtype", dtype(s.master_bytes)},
-          {"optimizer", to_string(s.optimizer)},
-          {"loss_impl", to_string(s.loss)},
-          {"tp", whole(s.tp)},
-          {"pp", whole(s.pp)},
-          {"cp", whole(s.cp)},
-          {"ep", whole(s.ep)},
-          {"compile", s.compile},
-          {"fp8", s.fp8}};
+  Json out = {{"method", to_string(s.method)},
+              {"sharding", to_string(s.sharding)},
+              {"reshard_after_forward", s.reshard},
+              {"cpu_offload", s.offload},
+              {"activation_checkpointing", to_string(s.checkpointing)},
+              {"seq_len", whole(s.seq)},
+              {"micro_batch", whole(s.micro_batch)},
+              {"grad_accum", whole(s.grad_accum)},
+              {"param_dtype", dtype(s.param_bytes)},
+              {"reduce_dtype", dtype(s.reduce_bytes)},
+              {"master_dtype", dtype(s.master_bytes)},
+              {"optimizer", to_string(s.optimizer)},
+              {"loss_impl", to_string(s.loss)},
+              {"tp", whole(s.tp)},
+              {"pp", whole(s.pp)},
+              {"cp", whole(s.cp)},
+              {"ep", whole(s.ep)},
+              {"compile", s.compile},
+              {"fp8", s.fp8}};
+  if (s.sharding == Sharding::kHsdp) out["shard_size"] = whole(shards_of(s, machine).weights / s.cp);
+  if (is_lora(s)) out["lora_rank"] = whole(s.lora_rank);
+  return out;
 }
 
 Json speed_json(const SpeedPlan& s) {
@@ -86,6 +90,8 @@ Json speed_json(const SpeedPlan& s) {
 Json alternative_json(const Candidate& c) {
   const Setting& s = c.setting;
   std::string text(to_string(s.sharding));
+  if (is_lora(s)) text = std::string(to_string(s.method)) + ", " + text;
+  if (s.shard_size > 0) text += " over " + std::to_string(static_cast<long long>(s.shard_size));
   if (is_fsdp(s.sharding) && !s.reshard) text += ", parameters kept after forward";
   const auto size = [&](const char* name, double n) {
     if (n > 1) text += ", " + std::string(name) + " " + std::to_string(static_cast<long long>(n));
@@ -93,6 +99,8 @@ Json alternative_json(const Candidate& c) {
   size("tp", s.tp), size("pp", s.pp), size("cp", s.cp), size("ep", s.ep);
   if (s.offload) text += ", CPU offload";
   text += ", checkpointing " + std::string(to_string(s.checkpointing));
+  if (s.loss == Loss::kLiger) text += ", liger";
+  if (s.compile) text += ", compile";
   size("micro-batch", s.micro_batch), size("accumulation", s.grad_accum);
   return {{"settings", text},
           {"memory_gib", gib(c.memory.needed)},
@@ -127,7 +135,7 @@ Json plan_json(const Plan& plan) {
   out["bound_by"] = c.speed.bound_by;
   if (plan.hours > 0) out["hours"] = rounded(plan.hours, 3);
   if (plan.cost > 0) out["cost"] = rounded(plan.cost, 2);
-  out["settings"] = setting_json(c.setting);
+  out["settings"] = setting_json(c.setting, plan.machine);
   out["micro_batch_time"] = speed_json(c.speed);
   out["parameters"] = {{"total", std::llround(plan.count.total)}, {"active", std::llround(plan.count.active)}};
   out["hardware_used"] = {{"gpu", plan.machine.gpu.name},

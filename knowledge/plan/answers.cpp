@@ -24,10 +24,10 @@ std::string peak(const Plan& p) {
   const MemoryPlan& m = p.chosen.memory;
   std::string parts;
   for (const auto& [name, bytes] : m.components) {
-    if (bytes > 0.1 * m.allocated) parts += ", " + name + " " + gib_text(bytes);
+    if (bytes > 0.1 * m.allocated) parts += ", " + std::string(name) + " " + gib_text(bytes);
   }
-  return words("%.1f GiB allocated at %s (range %.1f to %.1f GiB)%s.", m.allocated / kGib, m.peak_moment.c_str(),
-               m.low / kGib, m.high / kGib, parts.c_str());
+  return words("%.1f GiB allocated at %s (range %.1f to %.1f GiB)%s.", m.allocated / kGib,
+               std::string(m.peak_moment).c_str(), m.low / kGib, m.high / kGib, parts.c_str());
 }
 
 std::string wrapping(const Plan& p) {

@@ -31,24 +31,38 @@ Fabric fabric_of(const Machine& m, const Setting& s) {
           std::max(1.0, m.gpus_per_node / s.tp)};
 }
 
+// The ranks that hold the same experts: one in so many, so several such groups meet in a machine and share its network.
+Fabric fabric_of_experts(Fabric f, const Setting& s) {
+  const double groups = std::min(s.ep, f.per_node);
+  f.network /= groups, f.per_node /= groups;
+  return f;
+}
+
+// Gathering, or reducing, the parameters of a rank, `width` bytes each: experts among those that share them.
+double over_parameters(const RankModel& rank, const Setting& s, double width, double ranks, const Fabric& f,
+                       double calls) {
+  const double dense = collective(width * (rank.params() - rank.expert_params), ranks, f, calls);
+  if (rank.expert_params <= 0) return dense;
+  return dense + collective(width * rank.expert_params, ranks / s.ep, fabric_of_experts(f, s), calls);
+}
+
 void add_gathering(const RankModel& rank, const Setting& s, const Shards& n, const Fabric& f, CommTime& t) {
   const double frozen = is_lora(s) && s.quant != Quant::kNone ? 0.6 : s.param_bytes;
   const double gather = frozen * rank.params();
   const double calls = rank.layers + 1;
-  const double once = collective(gather, n.weights, f, calls);
+  const double once = over_parameters(rank, s, frozen, n.weights, f, calls);
+  const double trainable = is_lora(s) ? 4 * s.lora_params : s.reduce_bytes * rank.params();
+  const double reduction = is_lora(s) ? collective(trainable, n.grads, f, calls)
+                                      : over_parameters(rank, s, s.reduce_bytes, n.grads, f, calls);
+  t.bytes += gather + trainable;
   if (s.gathered_step()) {
-    const double reduced = s.reduce_bytes * rank.params();
-    t.per_step += once + collective(reduced, n.grads, f, calls);
-    t.bytes += gather + reduced;
+    t.per_step += once + reduction;
     return;
   }
   t.forward += once;
-  t.bytes += gather;
   if (s.reshard) t.backward += once, t.bytes += gather;
-  const double trainable = is_lora(s) ? 4 * s.lora_params : s.reduce_bytes * rank.params();
-  t.backward += collective(trainable, n.grads, f, calls);
-  t.bytes += trainable;
-  t.serial += once / calls + (is_lora(s) ? 0 : collective(trainable, n.grads, f, calls) / calls);
+  t.backward += reduction;
+  t.serial += once / calls + (is_lora(s) ? 0 : reduction / calls);
 }
 
 void add_tensor_parallel(const RankModel& rank, const Setting& s, const Machine& m, double tokens, CommTime& t) {
@@ -83,6 +97,18 @@ void add_context_parallel(const RankModel& rank, const Setting& s, const Machine
   t.bytes += rank.layers * 4 * bytes;
 }
 
+// HSDP: one way of the all-reduce of `bytes` a rank between the copies. Copies inside a machine use its link; between
+// machines all groups that meet in one share its network.
+double across_replicas(double bytes, const Shards& n, const Setting& s, const Fabric& f, double calls) {
+  const double replicas = n.data_parallel * s.cp / n.weights;
+  if (replicas <= 1) return 0;
+  const double groups = std::min(n.weights, f.per_node), copies_inside = f.per_node / groups;
+  const double nodes = std::max(1.0, replicas / copies_inside);
+  const double inside = copies_inside > 1 ? bytes * (copies_inside - 1) / copies_inside / f.link : 0;
+  const double between = nodes > 1 ? bytes * groups * (nodes - 1) / nodes / f.network : 0;
+  return std::max(inside, between) + calls * (kLatency + kHop * replicas);
+}
+
 }  // namespace
 
 CommTime comm_time(const RankModel& rank, const Setting& s, const Machine& m, double tokens) {
@@ -93,15 +119,10 @@ CommTime comm_time(const RankModel& rank, const Setting& s, const Machine& m, do
       is_lora(s) ? 4 * s.lora_params + s.reduce_bytes * s.saved_params : s.reduce_bytes * rank.params();
   if (is_fsdp(s.sharding)) {
     add_gathering(rank, s, n, f, t);
-    const double replicas = n.data_parallel * s.cp / n.weights;
-    if (replicas > 1) {
-      Fabric across = f;
-      across.per_node = 1;
-      t.per_step +=
-          2 * collective(trainable / n.weights * std::min(n.weights, m.gpus_per_node), replicas, across, rank.layers);
-    }
+    t.per_step += 2 * across_replicas(trainable / n.weights, n, s, f, rank.layers);
   } else if (n.data_parallel * s.cp > 1) {
-    t.per_step += 2 * collective(trainable, n.data_parallel * s.cp, f, rank.layers);
+    t.per_step += 2 * (is_lora(s) ? collective(trainable, n.data_parallel * s.cp, f, rank.layers)
+                                  : over_parameters(rank, s, s.reduce_bytes, n.data_parallel * s.cp, f, rank.layers));
     t.bytes += 2 * trainable;
   }
   add_tensor_parallel(rank, s, m, tokens, t);

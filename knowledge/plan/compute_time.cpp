@@ -108,7 +108,7 @@ double recompute_share(Checkpointing c) {
 double dequant_pass(const RankModel& rank, const Setting& s, const Rates& r) {
   if (s.quant == Quant::kNone) return 0;
   const double traffic = s.quant == Quant::kGptqInt4 ? kGptqTraffic : kNf4Traffic;
-  return traffic * rank.count.quantizable * rank.layers / rank.shape.layers / s.tp / r.bytes;
+  return traffic * rank.quantizable / r.bytes;
 }
 
 }  // namespace

@@ -86,6 +86,7 @@ std::string accelerate_yaml(const Plan& plan) {
     out += "# Address of the first machine; machine_rank counts from 0, another number on each machine.\n";
     out += "main_process_ip: first-machine\nmain_process_port: 29500\n";
   }
+  if (s.compile) out += "dynamo_config:\n  dynamo_backend: INDUCTOR\n";
   out += "downcast_bf16: 'no'\nmachine_rank: 0\nmain_training_function: main\n";
   out += std::string("mixed_precision: ") + (s.param_bytes > 2 ? "'no'" : m.gpu.has_bf16 ? "bf16" : "fp16") + "\n";
   out += "num_machines: " + whole(m.nodes) + "\nnum_processes: " + whole(m.world()) +

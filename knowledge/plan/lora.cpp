@@ -112,6 +112,18 @@ AdapterSize adapter_size(const ModelShape& m, const std::vector<std::string>& ta
   return size;
 }
 
+void set_adapters(const AdapterSize& size, double rank, Setting& s) {
+  s.lora_rank = rank;
+  s.lora_params = rank * size.params_per_rank_unit;
+  s.adapted_width = size.input_width;
+  s.adapted_output = size.output_width;
+  s.adapted_modules = size.modules;
+}
+
+void adapt_all_linear(const ModelShape& shape, Setting& s) {
+  set_adapters(adapter_size(shape, {"all-linear"}), kUsualLoraRank, s);
+}
+
 double saved_module_params(const ParamCount& count, const std::vector<std::string>& modules) {
   double params = 0;
   for (const auto& module : modules) {

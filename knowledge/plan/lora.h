@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "knowledge/plan/shape.h"
+#include "knowledge/plan/setting.h"
 
 namespace fx::knowledge::plan {
 
@@ -20,6 +20,10 @@ struct AdapterSize {
 // and v. A name that no family is known to use counts as a square projection of the hidden size, and is said in
 // assumed.
 AdapterSize adapter_size(const ModelShape& shape, const std::vector<std::string>& targets);
+// Trains adapters of that size and rank instead of the weights.
+void set_adapters(const AdapterSize& size, double rank, Setting& setting);
+// Adapters of the usual rank on every linear layer.
+void adapt_all_linear(const ModelShape& shape, Setting& setting);
 // Parameters of embedding and output head among the names.
 double saved_module_params(const ParamCount& count, const std::vector<std::string>& modules);
 

@@ -1,6 +1,7 @@
 #include "knowledge/plan/memory.h"
 
 #include <algorithm>
+#include <array>
 
 #include "knowledge/plan/engine_memory.h"
 #include "knowledge/plan/states.h"
@@ -24,22 +25,30 @@ constexpr double kSpread = 0.12, kOffloadSpread = 0.35;
 struct Parts {
   double weights, grads, optimizer, gathered, activations, loss, work, temp;
   double sum() const { return weights + grads + optimizer + gathered + activations + loss + work + temp; }
+  // What comes and goes within a step.
+  double moving() const { return gathered + activations + loss + work; }
 };
-using Moments = std::vector<std::pair<std::string, Parts>>;
+struct NamedParts {
+  std::string_view name;
+  Parts parts;
+};
+using Moments = std::array<NamedParts, 5>;
 
-MemoryPlan from_moments(const Moments& moments) {
-  MemoryPlan plan;
-  for (const auto& [name, parts] : moments) {
-    plan.moments.push_back({name, parts.sum()});
-    if (parts.sum() <= plan.allocated) continue;
-    plan.allocated = parts.sum();
-    plan.peak_moment = name;
-    plan.components = {{"weights", parts.weights},         {"gradients", parts.grads},
-                       {"optimizer", parts.optimizer},     {"gathered_parameters", parts.gathered},
-                       {"activations", parts.activations}, {"logits_and_loss", parts.loss},
-                       {"layer_work", parts.work},         {"temporary", parts.temp}};
-  }
-  return plan;
+const NamedParts& peak_of(const Moments& moments) {
+  return *std::max_element(moments.begin(), moments.end(),
+                           [](const NamedParts& a, const NamedParts& b) { return a.parts.sum() < b.parts.sum(); });
+}
+
+void set_peak(const Moments& moments, MemoryPlan& plan) {
+  const auto& [name, parts] = peak_of(moments);
+  plan.allocated = parts.sum();
+  plan.peak_moment = name;
+  plan.components = {{"weights", parts.weights},         {"gradients", parts.grads},
+                     {"optimizer", parts.optimizer},     {"gathered_parameters", parts.gathered},
+                     {"activations", parts.activations}, {"logits_and_loss", parts.loss},
+                     {"layer_work", parts.work},         {"temporary", parts.temp}};
+  plan.moments.reserve(moments.size());
+  for (const auto& moment : moments) plan.moments.push_back({moment.name, moment.parts.sum()});
 }
 
 // Micro-batches whose activations are alive at once on the first pipeline rank, in units of the rank's micro_batch.
@@ -56,11 +65,6 @@ void move_to_host(const Setting& s, const Machine& m, States& states, MemoryPlan
   states.weights = states.grads = states.optimizer = states.step_temp = 0;
 }
 
-bool is_transient(const std::string& component) {
-  return component == "gathered_parameters" || component == "activations" || component == "logits_and_loss" ||
-         component == "layer_work";
-}
-
 // Logits-sized fp32 blocks are freed and asked for again in other sizes; the other losses keep to few sizes.
 double transient_waste(const Setting& s) {
   const bool large_blocks = s.loss == Loss::kStandard || s.loss == Loss::kFused;
@@ -72,9 +76,8 @@ double transient_waste(const Setting& s) {
 double reserved_bytes(const Moments& moments, const Setting& s, const MemoryPlan& plan) {
   double pool = 0, step = 0;
   for (const auto& [name, parts] : moments) {
-    const double moving = parts.gathered + parts.activations + parts.loss + parts.work;
     if (name == "optimizer_step") step = parts.sum();
-    pool = std::max(pool, moving);
+    pool = std::max(pool, parts.moving());
   }
   return std::max(plan.allocated * (1 + kStaticWaste), step * (1 + kStaticWaste) + pool * (1 + transient_waste(s)));
 }
@@ -83,17 +86,17 @@ double reserved_bytes(const Moments& moments, const Setting& s, const MemoryPlan
 double with_newest_loss(Moments moments, const Setting& s, double allocated) {
   if (s.loss != Loss::kStandard) return allocated;
   for (auto& [name, parts] : moments) parts.loss *= kNewestLoss;
-  return from_moments(moments).allocated;
+  return peak_of(moments).parts.sum();
 }
 
 void set_outside(const Setting& s, const Machine& m, const Moments& moments, MemoryPlan& plan) {
-  double transient = 0;
-  for (const auto& [name, bytes] : plan.components) transient += is_transient(name) ? bytes : 0;
+  const double transient = peak_of(moments).parts.moving();
   const double outside = kContext + (m.world() > 1 ? kNccl : 0);
   const double room = m.gpu.memory_gib * kGib;
   const double floor = plan.allocated - transient;
   plan.needed = floor * (1 + kStaticWaste) + transient * (1 + kTightWaste) + (m.world() > 1 ? kNccl : 0);
-  plan.fits = plan.needed <= room;
+  const bool host_fits = m.host_memory_gib <= 0 || plan.host <= m.host_memory_gib * kGib;
+  plan.fits = plan.needed <= room && host_fits;
   plan.reserved = reserved_bytes(moments, s, plan);
   // A full GPU makes the allocator give its cache back and try again.
   if (plan.fits) plan.reserved = std::min(plan.reserved, std::max(plan.needed, room - outside));
@@ -122,18 +125,18 @@ MemoryPlan plan_memory(const ModelShape& shape, const ParamCount& count, const S
   const double held_grads = (s.grad_accum > 1 ? st.grads : 0) + st.whole_grads;
   const double gathered = st.gathered + st.kept_gathered;
   const double temp = st.quant_temp + kWorkspace;
-  const Moments moments = {
+  const Moments moments = {{
       {"loss", {st.weights, held_grads, st.optimizer, gathered, acts, loss, 0, temp}},
       {"backward_start", {st.weights, held_grads, st.optimizer, gathered, acts, 0, work, temp + st.unit_grad}},
       {"backward_end",
        {st.weights, st.grads + st.whole_grads, st.optimizer, st.gathered, 0, 0, work, temp + st.unit_grad}},
       {"root_reduction",
        {st.weights, st.grads + st.whole_grads, st.optimizer, st.gathered, 0, 0, 0, temp + st.root_reduce}},
-      {"optimizer_step", {st.weights, st.grads, st.optimizer, 0, 0, 0, 0, st.step_temp + kWorkspace}}};
-  MemoryPlan peak = from_moments(moments);
-  peak.host = plan.host;
-  set_outside(s, machine, moments, peak);
-  return peak;
+      {"optimizer_step", {st.weights, st.grads, st.optimizer, 0, 0, 0, 0, st.step_temp + kWorkspace}},
+  }};
+  set_peak(moments, plan);
+  set_outside(s, machine, moments, plan);
+  return plan;
 }
 
 }  // namespace fx::knowledge::plan

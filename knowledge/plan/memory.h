@@ -1,7 +1,7 @@
 // Peak memory of one rank: the largest of named moments, each the sum of what is alive then.
 #pragma once
 
-#include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -10,7 +10,7 @@
 namespace fx::knowledge::plan {
 
 struct Moment {
-  std::string name;  // loss, backward_start, backward_end, optimizer_step
+  std::string_view name;  // loss, backward_start, backward_end, optimizer_step
   double bytes = 0;
 };
 
@@ -19,9 +19,9 @@ struct MemoryPlan {
   double low = 0, high = 0;  // bytes: range of the allocated figure's true value, in terms of reserved memory
   double needed = 0;         // bytes below which the run cannot work, allocator's unavoidable waste included
   double host = 0;           // bytes a machine (offload), all its ranks
-  std::string peak_moment;
+  std::string_view peak_moment;
   std::vector<Moment> moments;
-  std::vector<std::pair<std::string, double>> components;  // bytes alive at the peak; sums to allocated
+  std::vector<std::pair<std::string_view, double>> components;  // bytes alive at the peak; sums to allocated
   bool fits = false;
 };
 

@@ -29,6 +29,17 @@ void set_cost(Plan& plan, const PlanArgs& args) {
   if (args.price_per_gpu_hour) plan.cost = plan.hours * plan.machine.world() * *args.price_per_gpu_hour;
 }
 
+// A step's batch that nobody asked for, said aloud.
+void note_accumulation(Plan& plan, const Resolved& resolved) {
+  const Setting& s = plan.chosen.setting;
+  if (!resolved.open.accumulation || resolved.global_batch > 0 || s.grad_accum <= 1) return;
+  const double sequences = s.micro_batch * s.grad_accum * shards_of(s, plan.machine).data_parallel;
+  plan.assumptions.push_back(
+      "accumulation over " + std::to_string(static_cast<long long>(s.grad_accum)) +
+      " micro-batches, because a step then costs less a token: " + std::to_string(static_cast<long long>(sequences)) +
+      " sequences a step (set training.global_batch_size or grad_accum to decide)");
+}
+
 }  // namespace
 
 std::string gib_text(double bytes) {
@@ -65,6 +76,7 @@ Result<Plan> make_plan(const PlanArgs& args) {
   plan.chosen = std::move(choice.best);
   plan.ranked = std::move(choice.ranked);
   plan.reasons = std::move(choice.reasons);
+  note_accumulation(plan, *resolved);
   if (!std::isfinite(plan.chosen.memory.allocated) || !std::isfinite(plan.chosen.speed.tokens_per_s)) {
     return invalid_argument("model", "sizes are too large to plan with", "check hidden_size, layers and vocab_size");
   }

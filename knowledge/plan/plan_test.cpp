@@ -99,6 +99,20 @@ TEST(Memory, QuantisedBaseAndCheckpointingLowerIt) {
   EXPECT_LT(full_ac.chosen.speed.tokens_per_s, lora.chosen.speed.tokens_per_s);
 }
 
+TEST(Memory, QuantisedExpertsAreDividedLikeTheOthers) {
+  const char* moe = R"({"model_type":"qwen3_moe","hidden_size":2048,"num_hidden_layers":48,"num_attention_heads":32,
+    "num_key_value_heads":4,"head_dim":128,"moe_intermediate_size":768,"num_experts":128,"num_experts_per_tok":8,
+    "vocab_size":151936})";
+  const auto weights = [&](const char* ep) {
+    return share(
+        plan_of(moe, R"({"gpu":"H100","gpus_per_node":8})",
+                (std::string(R"({"method":"qlora","sharding":"fsdp2","micro_batch":1,"ep":)") + ep + "}").c_str()),
+        "weights");
+  };
+  // Sharded over 8 ranks, or given to one of 8 ranks each: the same bytes a rank.
+  EXPECT_NEAR(weights("8") / weights("1"), 1, 0.01);
+}
+
 TEST(Plan, OurOwnEngineOnTwoCpuRanks) {
   const auto plan = [](const char* ranks, const char* seq_len) {
     return plan_of(

@@ -42,9 +42,10 @@ void add_memory_changes(const Plan& plan, std::vector<Change>& out) {
   add(out, arrow("micro_batch", whole(s.micro_batch), whole(2 * s.micro_batch)), s,
       [](Setting& x) { x.micro_batch *= 2; });
   if (s.micro_batch >= 2) {
+    const double less = std::fmod(s.micro_batch, 2) == 0 ? s.micro_batch / 2 : 1, times = s.micro_batch / less;
     add(out,
-        arrow("micro_batch", whole(s.micro_batch), whole(std::floor(s.micro_batch / 2))) + " with twice the grad_accum",
-        s, [](Setting& x) { x.micro_batch = std::floor(x.micro_batch / 2), x.grad_accum *= 2; });
+        arrow("micro_batch", whole(s.micro_batch), whole(less)) + " with " + whole(times) + " times the grad_accum", s,
+        [=](Setting& x) { x.micro_batch = less, x.grad_accum *= times; });
   }
   if (plan.machine.cpu) return;
   if (s.loss == Loss::kStandard || s.loss == Loss::kFused) {
@@ -61,11 +62,7 @@ void add_memory_changes(const Plan& plan, std::vector<Change>& out) {
 void add_method_changes(const Plan& plan, std::vector<Change>& out) {
   const Setting& s = plan.chosen.setting;
   if (plan.machine.cpu || plan.chosen.memory.fits || s.method == Method::kQlora) return;
-  const auto adapt = [&](Setting& x) {
-    const AdapterSize size = adapter_size(plan.shape, {"all-linear"});
-    x.lora_params = kUsualLoraRank * size.params_per_rank_unit;
-    x.adapted_width = size.input_width, x.adapted_output = size.output_width, x.adapted_modules = size.modules;
-  };
+  const auto adapt = [&](Setting& x) { adapt_all_linear(plan.shape, x); };
   if (s.method == Method::kFull) {
     add(out, "method: full -> lora (rank 16, all-linear)", s, [&](Setting& x) { x.method = Method::kLora, adapt(x); });
   }

@@ -41,14 +41,11 @@ void set_method(const TrainingArgs& t, const ModelShape& shape, const ParamCount
   const std::string quant = t.base_quant.value_or("none");
   const std::string method = t.method.value_or(quant != "none" ? "qlora" : t.lora_rank ? "lora" : "full");
   s.method = choice<Method>(method, {Method::kFull, Method::kLora, Method::kQlora});
+  out.open.method = !t.method && s.method == Method::kFull;
   if (s.method == Method::kFull) return;
   s.quant = s.method == Method::kQlora ? quant_of(quant == "none" ? "nf4" : quant) : Quant::kNone;
   const AdapterSize size = adapter_size(shape, t.lora_targets);
-  const double rank = t.lora_rank ? static_cast<double>(*t.lora_rank) : kUsualLoraRank;
-  s.lora_params = rank * size.params_per_rank_unit;
-  s.adapted_width = size.input_width;
-  s.adapted_output = size.output_width;
-  s.adapted_modules = size.modules;
+  set_adapters(size, t.lora_rank ? static_cast<double>(*t.lora_rank) : kUsualLoraRank, s);
   s.saved_params = saved_module_params(count, t.modules_to_save);
   out.assumed.insert(out.assumed.end(), size.assumed.begin(), size.assumed.end());
 }
@@ -96,6 +93,7 @@ void set_layout(const TrainingArgs& t, const Machine& m, Resolved& out) {
   out.open.checkpointing = !t.activation_checkpointing && !m.cpu;
   out.open.offload = !t.cpu_offload && !m.cpu;
   out.open.loss = !t.loss_impl && !m.cpu;
+  out.open.compile = !t.compile && !m.cpu;
   out.open.tp = !t.tp && !t.pp && !t.cp && !t.ep && !m.cpu;
 }
 
@@ -125,6 +123,10 @@ void check(const PlanArgs& args, const ModelShape& shape, const Machine& m, cons
           : s.pp > 1 ? "pp"
                      : "cp",
           "tp x pp x cp does not divide the number of GPUs", "make their product a divisor of gpus_per_node x nodes");
+  }
+  if (args.training.shard_size && std::fmod(shards_of(s, m).data_parallel * s.cp, s.shard_size) != 0) {
+    wrong("shard_size", "does not divide the data-parallel ranks",
+          "use a divisor of gpus_per_node x nodes / (tp x pp), such as the GPUs of one machine");
   }
   if (std::fmod(shape.heads, s.tp) != 0)
     wrong("tp", "does not divide the attention heads", "use a divisor of num_attention_heads");

@@ -8,8 +8,9 @@ namespace fx::knowledge::plan {
 
 struct Open {
   bool sharding = false, checkpointing = false, micro_batch = false, accumulation = false, offload = false,
-       loss = false, master = false, optimizer = false, reshard = false;
-  bool tp = false;  // none of tp, pp, cp, ep was given
+       loss = false, master = false, optimizer = false, reshard = false, compile = false;
+  bool method = false;  // neither the method nor anything about adapters was given
+  bool tp = false;      // none of tp, pp, cp, ep was given
 };
 
 struct Resolved {

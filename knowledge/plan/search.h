@@ -6,16 +6,46 @@
 
 namespace fx::knowledge::plan {
 
-// How far a search may go. Each step allows what costs more: speed or effort, then what is computed.
+// How far a search may go. Each step allows what costs more: speed or effort, then what is computed, then what is
+// trained.
 enum class Reach {
-  kUsual,       // ways of sharding, checkpointing, micro-batch, tensor, context and expert parallelism
-  kCostly,      // also CPU offload, pipelines, a loss that never holds the logits
+  kUsual,       // ways of sharding, checkpointing, loss, compiler, batch, tensor, context and expert parallelism
+  kCostly,      // also CPU offload and pipelines
   kLowerState,  // also 8-bit optimizer states and 2-byte master weights
+  kAdapters,    // also adapters instead of all weights, where the method was not given
 };
 
-// Every setting within reach, simpler ones first; what the caller fixed stays as it is.
-std::vector<Setting> settings_in_reach(const ModelShape& shape, const Resolved& resolved, const Machine& machine,
-                                       Reach reach);
+// One way of spreading the work.
+struct Layout {
+  Sharding sharding = Sharding::kNone;
+  bool reshard = true;
+  double tp = 1, cp = 1, pp = 1, ep = 1;
+  double shard_size = 0;  // HSDP: data-parallel ranks that share one copy
+};
+
+// What a block keeps and runs as; costs neither quality nor another layout.
+struct Trim {
+  Checkpointing checkpointing;
+  Loss loss;
+  bool compile;
+};
+
+// Every combination of the three is within reach; what the caller fixed has one value. Each list has the simpler ones
+// first; the last trim needs the least memory.
+struct Space {
+  std::vector<Layout> layouts;
+  std::vector<Setting> cores;  // method, offload, optimizer, dtypes
+  std::vector<Trim> trims;
+};
+Space space_in_reach(const ModelShape& shape, const Resolved& resolved, const Machine& machine, Reach reach);
+
+Setting assemble(const Setting& core, const Layout& layout, const Trim& trim);
+
+// Micro-batch and accumulation, by growing micro-batch.
+struct Batch {
+  double micro = 1, accumulation = 1;
+};
+std::vector<Batch> batches_of(const Resolved& resolved, const Machine& machine, const Setting& setting);
 
 struct Choice {
   Candidate best;

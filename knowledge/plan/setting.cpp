@@ -45,13 +45,13 @@ Shards shards_of(const Setting& s, const Machine& m) {
 }
 
 RankModel rank_model(const ModelShape& shape, const ParamCount& c, const Setting& s) {
-  RankModel r;
-  r.shape = shape;
-  r.count = c;
+  RankModel r{shape, c};
   r.layers = std::ceil(shape.layers / s.pp);
   const double mean_experts = shape.is_moe() ? (shape.layers - shape.dense_layers) / shape.layers * c.experts_only : 0;
   const double mean_layer = (c.mean_layer - mean_experts) / s.tp + mean_experts / (s.tp * s.ep);
   r.block_params = r.layers * mean_layer;
+  r.expert_params = r.layers * mean_experts / (s.tp * s.ep);
+  r.quantizable = r.block_params * c.quantizable / (shape.layers * c.mean_layer);
   r.block_active = r.layers * c.mean_layer_active / s.tp;
   const double experts = shape.is_moe() ? c.experts_only : 0;
   r.layer_params = (c.largest_layer - experts) / s.tp + experts / (s.tp * s.ep);

@@ -34,6 +34,7 @@ struct Machine {
 
 struct Setting {
   Method method = Method::kFull;
+  double lora_rank = 0;
   double lora_params = 0;      // adapter parameters of the whole model
   double adapted_width = 0;    // sum of input widths of the adapted projections of one layer
   double adapted_output = 0;   // and of their output widths
@@ -72,14 +73,22 @@ Shards shards_of(const Setting& setting, const Machine& machine);
 // Shape and counts of the part of the model that one rank holds before data-parallel sharding: divided by tp, pp and
 // ep.
 struct RankModel {
-  ModelShape shape;
-  ParamCount count;
-  double layers = 0;        // on this rank
-  double layer_params = 0;  // largest layer, after tp and ep
-  double block_params = 0;  // all blocks on this rank
-  double block_active = 0;  // what one token uses of them
-  double root_params = 0;   // embedding, head, positions, final norm on the heaviest rank
+  const ModelShape& shape;  // of the whole model; both outlive this
+  const ParamCount& count;
+  double layers = 0;         // on this rank
+  double layer_params = 0;   // largest layer, after tp and ep
+  double block_params = 0;   // all blocks on this rank
+  double block_active = 0;   // what one token uses of them
+  double expert_params = 0;  // of block_params: already divided by ep
+  double quantizable = 0;    // of block_params: what a quantised base stores in few bits
+  double root_params = 0;    // embedding, head, positions, final norm on the heaviest rank
   double params() const { return block_params + root_params; }
+  // Parameters of this rank once data-parallel sharding has spread them over `ranks`.
+  double sharded(double ranks, double ep) const {
+    return (params() - expert_params) / ranks + expert_params / expert_ranks(ranks, ep);
+  }
+  // Expert parallelism uses the data-parallel ranks, so experts are left with ranks / ep of them to be sharded over.
+  static double expert_ranks(double ranks, double ep) { return ranks > ep ? ranks / ep : 1; }
 };
 RankModel rank_model(const ModelShape& shape, const ParamCount& count, const Setting& setting);
 

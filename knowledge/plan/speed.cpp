@@ -26,10 +26,9 @@ double overlapped(double compute, double comm, bool cpu) {
   return std::max(compute, comm) + kOverlapTax * std::min(compute, comm);
 }
 
-double optimizer_seconds(const States& st, const Setting& s, const Shards& n, const Machine& m) {
+double optimizer_seconds(const States& st, const Setting& s, const Machine& m) {
   if (s.optimizer_in_backward) return 0;
-  const double elements = st.trainable / n.optimizer;
-  const double bytes = elements * (3 * s.master_bytes + 2 * optimizer_bytes(s.optimizer, s.master_bytes));
+  const double bytes = st.stepped * (3 * s.master_bytes + 2 * optimizer_bytes(s.optimizer, s.master_bytes));
   if (s.offload) return bytes * m.gpus_per_node / kHostBandwidth;
   return bytes * (s.optimizer == Optimizer::kAdamw ? kForeachPasses : kFusedPasses) /
          (m.gpu.memory_gb_s * 1e9 * kBandwidthShare);
@@ -39,11 +38,11 @@ double optimizer_seconds(const States& st, const Setting& s, const Shards& n, co
 double offload_seconds(const States& st, const RankModel& rank, const Setting& s, const Shards& n, const Machine& m) {
   if (!s.offload) return 0;
   const double up = st.weights * (s.reshard ? 2 : 1);
-  const double down = is_lora(s) ? 0 : s.reduce_bytes * rank.params() / n.grads;
+  const double down = is_lora(s) ? 0 : s.reduce_bytes * rank.sharded(n.grads, s.ep);
   return (up + down) / (m.gpu.pcie_gb_s * 1e9);
 }
 
-std::string bound_of(const SpeedPlan& p) {
+std::string_view bound_of(const SpeedPlan& p) {
   const double compute = p.gemm_s + p.attention_s;
   if (p.offload_s > std::max(compute, p.exposed_comm_s)) return "offload";
   if (p.exposed_comm_s > 0.5 * compute) return "communication";
@@ -70,7 +69,7 @@ SpeedPlan plan_speed(const ModelShape& shape, const ParamCount& count, const Set
   p.launch_s = c.launch;
   p.comm_s = k.forward + k.backward + k.serial;
   p.offload_s = offload_seconds(st, rank, s, n, m);
-  p.optimizer_s = optimizer_seconds(st, s, n, m) / chunks;
+  p.optimizer_s = optimizer_seconds(st, s, m) / chunks;
   const double busy = std::max(
       overlapped(c.forward, k.forward, m.cpu) + overlapped(c.backward, k.backward, m.cpu) + k.serial, p.offload_s);
   const double reduction = k.per_step / chunks;

@@ -35,27 +35,29 @@ PerParam per_param(const Setting& s) {
 
 void add_full(const RankModel& m, const Setting& s, const Shards& n, States& out) {
   const PerParam p = per_param(s);
-  const double params = m.params();
-  out.trainable = params;
-  out.weights = p.weight * params / n.weights;
-  out.grads = p.grad * params / n.grads;
-  out.optimizer = p.state * params / n.optimizer;
-  out.step_temp = p.temp * params / n.optimizer;
-  if (s.sharding == Sharding::kZero3) out.step_temp = 4 * std::min(kZeroSubGroup, params / n.optimizer);
+  const double stepped = m.sharded(n.optimizer, s.ep);
+  out.stepped = stepped;
+  out.weights = p.weight * m.sharded(n.weights, s.ep);
+  out.grads = p.grad * m.sharded(n.grads, s.ep);
+  out.optimizer = p.state * stepped;
+  out.step_temp = p.temp * stepped;
+  if (s.sharding == Sharding::kZero3) out.step_temp = 4 * std::min(kZeroSubGroup, stepped);
 }
 
 void add_lora(const RankModel& m, const Setting& s, const Shards& n, States& out) {
   const double share = m.layers / m.shape.layers / s.tp;
   const double adapters = s.lora_params * share;
-  const double quantized = s.quant == Quant::kNone ? 0 : m.count.quantizable * share;
+  const double quantized = s.quant == Quant::kNone ? 0 : m.quantizable;
   const double rest = m.params() - quantized - s.saved_params;
-  out.trainable = adapters + s.saved_params;
+  out.stepped = (adapters + s.saved_params) / n.optimizer;
   // The usual preparation of a quantised model casts what is not quantised to fp32, unless sharding needs one dtype or
   // autocast does it.
   const double rest_bytes = quantized > 0 && !s.amp && s.sharding == Sharding::kNone ? 4 : s.param_bytes;
-  out.weights = (quant_bytes(s.quant) * quantized + rest_bytes * rest + kAdapterWeight * adapters +
+  const double packed = quantized > 0 ? m.expert_params : 0, plain = m.expert_params - packed;
+  out.weights = (quant_bytes(s.quant) * packed + rest_bytes * plain) / RankModel::expert_ranks(n.weights, s.ep) +
+                (quant_bytes(s.quant) * (quantized - packed) + rest_bytes * (rest - plain) + kAdapterWeight * adapters +
                  (s.param_bytes + s.master_bytes) * s.saved_params) /
-                n.weights;
+                    n.weights;
   out.grads = (kAdapterGrad * adapters + s.master_bytes * s.saved_params) / n.grads;
   const double state =
       s.optimizer == Optimizer::kPagedAdamw || s.optimizer == Optimizer::kPagedAdamw8bit ? 0 : kAdapterState;

@@ -16,7 +16,7 @@ struct States {
   double root_reduce = 0;    // full gradients of the root unit and the reduction's input, at the end of backward
   double unit_grad = 0;      // full gradient of one unit before it is reduced, and the reduction's input
   double quant_temp = 0;     // one dequantised matrix
-  double trainable = 0;      // parameters the optimizer steps on, on this rank before sharding
+  double stepped = 0;        // parameters that this rank's optimizer steps on
 };
 
 States count_states(const RankModel& model, const Setting& setting, const Machine& machine);

@@ -38,8 +38,13 @@ void add_layout_measures(const Setting& s, const Machine& m, std::vector<Measure
   split("a pipeline of ", &Setting::pp);
 }
 
-std::vector<Measure> measures_of(const Setting& s, const Machine& m) {
-  std::vector<Measure> out;
+void add_training_measures(const Setting& s, std::vector<Measure>& out) {
+  if (is_lora(s)) {
+    const Setting adapters = s;
+    out.push_back({std::string(to_string(s.method)) + " instead of all weights",
+                   [=](Setting& x) { x.method = adapters.method, x.quant = adapters.quant; },
+                   [](Setting& x) { x.method = Method::kFull, x.quant = Quant::kNone; }});
+  }
   if (s.master_bytes < 4 && s.method == Method::kFull) {
     const double master = s.master_bytes, reduce = s.reduce_bytes;
     out.push_back({"2-byte master weights", [=](Setting& x) { x.master_bytes = master, x.reduce_bytes = reduce; },
@@ -50,6 +55,11 @@ std::vector<Measure> measures_of(const Setting& s, const Machine& m) {
     out.push_back({"optimizer " + std::string(to_string(optimizer)), [=](Setting& x) { x.optimizer = optimizer; },
                    [](Setting& x) { x.optimizer = Optimizer::kAdamw; }});
   }
+}
+
+std::vector<Measure> measures_of(const Setting& s, const Machine& m) {
+  std::vector<Measure> out;
+  add_training_measures(s, out);
   if (s.loss != Loss::kStandard && !m.cpu) {
     const Loss loss = s.loss;
     out.push_back({std::string(to_string(loss)) + " loss", [=](Setting& x) { x.loss = loss; },
@@ -60,6 +70,9 @@ std::vector<Measure> measures_of(const Setting& s, const Machine& m) {
     out.push_back({std::string(to_string(checkpointing)) + " activation checkpointing",
                    [=](Setting& x) { x.checkpointing = checkpointing; },
                    [](Setting& x) { x.checkpointing = Checkpointing::kNone; }});
+  }
+  if (s.compile) {
+    out.push_back({"torch.compile", [](Setting& x) { x.compile = true; }, [](Setting& x) { x.compile = false; }});
   }
   add_layout_measures(s, m, out);
   if (s.offload) {

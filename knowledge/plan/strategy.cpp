@@ -70,9 +70,18 @@ void explain_fsdp(Plan& plan) {
                "sharding inside a node only (hsdp), or a pipeline help; more GPUs do not.",
                1e3 * c.speed.exposed_comm_s, 1e3 * c.speed.step_s / c.setting.grad_accum));
   }
-  if (!c.memory.fits) {
-    plan.reasons.push_back("It does not fit: " + gib_text(c.memory.needed) + " needed at " + c.memory.peak_moment +
-                           ", " + gib_text(plan.machine.gpu.memory_gib * kGib) + " available.");
+  const Machine& m = plan.machine;
+  if (c.memory.host > 0 && !m.cpu) {
+    plan.reasons.push_back("Offload keeps " + gib_text(c.memory.host) + " in the memory of each machine" +
+                           (m.host_memory_gib <= 0 ? " (hardware.host_memory_gib says how much there is)."
+                            : c.memory.host > m.host_memory_gib * kGib
+                                ? ", more than the " + gib_text(m.host_memory_gib * kGib) + " that it has."
+                                : "."));
+  }
+  if (c.memory.needed > m.gpu.memory_gib * kGib) {
+    plan.reasons.push_back("It does not fit: " + gib_text(c.memory.needed) + " needed at " +
+                           std::string(c.memory.peak_moment) + ", " + gib_text(m.gpu.memory_gib * kGib) +
+                           " available.");
   }
 }
 
