@@ -1,7 +1,7 @@
 // The allocator behind CPU tensors: large blocks come straight from the system, and freed ones are kept for the next
 // request of about the same size. Sharded training frees and asks for the same few sizes all the time: a general heap
-// either keeps holes between what lives longer, or gives pages back and takes them again zeroed. What is kept and what is
-// in use together never exceed the most that was ever in use: keeping blocks costs no peak memory.
+// either keeps holes between what lives longer, or gives pages back and takes them again zeroed. What is kept and what
+// is in use together never exceed the most that was ever in use: keeping blocks costs no peak memory.
 #pragma once
 
 #include <cstddef>
