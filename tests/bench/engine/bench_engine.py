@@ -2,11 +2,12 @@
 """fsdp-engine against Python FSDP2: same weights, documents, LibTorch and machine, run in turns. Writes build/bench/engine.{json,md}.
 
 bench_engine.py [--modes bf16,fp32,checkpointed,packed] [--alternations 3] [--steps 2]
-First FSDP2 runs one step of each of its settings (parameters resharded and kept; packed: one row a document and one row in all): the
-fastest one plays. Then both sides in turns, each with one warm-up step and --steps measured ones a turn.
+First FSDP2 tries one step of each of its settings (packed: rows of single documents grouped by length, or one row in all; parameters
+kept or resharded): the fastest one plays. Then both sides in turns, each with one warm-up step and --steps measured ones a turn.
 """
 import argparse
 import json
+import math
 import os
 import pathlib
 import resource
@@ -14,6 +15,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import time
 
 import workloads
 from workloads import MODEL, RANKS, ROOT
@@ -25,7 +27,7 @@ MODES = {  # dtype, checkpointing, documents, layouts that FSDP2 may choose from
     "bf16": ("bf16", False, "fixed", ("padded",), 512),
     "fp32": ("fp32", False, "fixed", ("padded",), 512),
     "checkpointed": ("bf16", True, "fixed", ("padded",), 512),
-    "packed": ("bf16", False, "packed", ("padded", "packed"), 4096),  # 32 tokens a rank are left free, so that best-fit packing succeeds
+    "packed": ("bf16", False, "packed", ("grouped by length", "packed"), 4096),  # 32 tokens a rank are left free, so that best-fit packing succeeds
 }
 
 
@@ -35,24 +37,34 @@ def cpu_seconds():
     return usage.ru_utime + usage.ru_stime
 
 
-def start(command, environment, port):
+class TookTooLong(Exception):
+    pass
+
+
+def start(command, environment, port, limit=None):
     base = {**os.environ, "WORLD_SIZE": str(RANKS), "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port), "OMP_NUM_THREADS": "1", **environment}
     ranks = [subprocess.Popen(list(map(str, command)), env={**base, "RANK": str(r), "LOCAL_RANK": str(r)}, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                               text=True) for r in range(RANKS)]
-    outputs = [p.communicate() for p in ranks]
+    try:
+        outputs = [p.communicate(timeout=limit) for p in ranks]
+    except subprocess.TimeoutExpired as error:
+        for process in ranks:
+            process.kill()
+            process.communicate()
+        raise TookTooLong() from error
     for process, (_, errors) in zip(ranks, outputs):
         if process.returncode:
             sys.exit(f"error: {command[0]} ended with {process.returncode}: {errors.strip()[-800:]}")
     return outputs[0][0]
 
 
-def run_fsdp2(folder, mode, steps, reshard, layout):
+def run_fsdp2(folder, mode, steps, reshard, layout, limit=None):
     import support
     dtype, checkpointing = MODES[mode][:2]
     settings = {"model": str(MODEL), "shares": str(folder / "shares.json"), "dtype": dtype, "checkpointing": checkpointing, "reshard": reshard,
                 "layout": layout, "steps": steps, "lr": LR}
     (folder / "settings.json").write_text(json.dumps(settings))
-    out = start([sys.executable, HERE / "fsdp2_side.py", folder / "settings.json"], {}, support.free_port())
+    out = start([sys.executable, HERE / "fsdp2_side.py", folder / "settings.json"], {}, support.free_port(), limit)
     return json.loads(out.splitlines()[-1])
 
 
@@ -109,13 +121,24 @@ def play(total, run, *arguments):
 
 
 def fastest_setting(folder, mode):
-    """(reshard, layout) of FSDP2's fastest setting, and the seconds of one step in each."""
-    trials = {}
+    """(reshard, layout) of FSDP2's fastest setting, and the seconds of one step in each. First the layout, then whether to reshard; who
+    takes twice as long as another is stopped."""
+    trials, limit = {}, None
+
+    def attempt(reshard, layout):
+        nonlocal limit
+        began = time.perf_counter()
+        try:
+            trials[reshard, layout] = run_fsdp2(folder, mode, 1, reshard, layout, limit)["seconds"][0]
+            limit = min(limit or math.inf, 2 * (time.perf_counter() - began))
+        except TookTooLong:
+            trials[reshard, layout] = math.inf
+        print(f"  {mode} trial: FSDP2 ({setting_name(reshard, layout)}) {trials[reshard, layout]:.2f} s", flush=True)
+
     for layout in MODES[mode][3]:
-        for reshard in (True, False):
-            trials[reshard, layout] = run_fsdp2(folder, mode, 1, reshard, layout)["seconds"][0]
-            print(f"  {mode} trial: FSDP2 ({setting_name(reshard, layout)}) {trials[reshard, layout]:.2f} s", flush=True)
-    return min(trials, key=trials.get), {setting_name(*setting): seconds for setting, seconds in trials.items()}
+        attempt(False, layout)
+    attempt(True, min(trials, key=trials.get)[1])
+    return min(trials, key=trials.get), {setting_name(*setting): seconds for setting, seconds in trials.items() if seconds < math.inf}
 
 
 def setting_name(reshard, layout):

@@ -5,6 +5,7 @@ fsdp2_side.py SETTINGS.json, under RANK, WORLD_SIZE, MASTER_ADDR, MASTER_PORT.
 import ctypes
 import gc
 import json
+import os
 import sys
 import time
 
@@ -29,7 +30,7 @@ def reset_high_water():
 
 
 def padded(documents):
-    """One row a document. Returns the model's arguments and the labels."""
+    """One row a document. Returns micro-batches: the model's arguments and the labels."""
     width = max(map(len, documents))
     ids = torch.zeros(len(documents), width, dtype=torch.long)
     labels = torch.full((len(documents), width), -100)
@@ -37,7 +38,14 @@ def padded(documents):
         ids[row, :len(document)] = torch.tensor(document)
         labels[row, :len(document) - 1] = torch.tensor(document[1:])
     mask = None if all(len(d) == width for d in documents) else torch.tensor([[int(i < len(d)) for i in range(width)] for d in documents])
-    return {"input_ids": ids, "attention_mask": mask}, labels
+    return [({"input_ids": ids, "attention_mask": mask}, labels)]
+
+
+def grouped(documents):
+    """Two padded micro-batches, the shorter documents in one: little padding, half the memory."""
+    documents = sorted(documents, key=len)
+    middle = len(documents) // 2
+    return padded(documents[:middle]) + padded(documents[middle:])
 
 
 def packed(documents):
@@ -47,7 +55,10 @@ def packed(documents):
     positions = torch.tensor([[i for d in documents for i in range(len(d))]])
     owner = torch.tensor([n for n, d in enumerate(documents) for _ in d])
     allowed = (owner[:, None] == owner[None, :]).tril()
-    return {"input_ids": ids, "position_ids": positions, "attention_mask": allowed[None, None]}, labels
+    return [({"input_ids": ids, "position_ids": positions, "attention_mask": allowed[None, None]}, labels)]
+
+
+LAYOUTS = {"padded": padded, "grouped by length": grouped, "packed": packed}
 
 
 def main(path):
@@ -73,18 +84,21 @@ def main(path):
     with open(settings["shares"], encoding="utf-8") as file:
         shares = json.load(file)
     valid = sum(len(d) - 1 for share in shares for d in share)
-    arguments, labels = {"padded": padded, "packed": packed}[settings["layout"]](shares[rank])
+    batches = LAYOUTS[settings["layout"]](shares[rank])
     reset_high_water()
     seconds, losses, cpu = [], [], time.process_time()
     for _ in range(settings["steps"]):
         dist.barrier()
         began = time.perf_counter()
-        logits = model(**arguments).logits.flatten(0, 1).float()
-        loss = F.cross_entropy(logits, labels.flatten(), ignore_index=-100, reduction="sum") / valid
-        del logits
-        (loss * world).backward()  # FSDP2 averages over ranks
-        total = loss.detach().clone()
-        del loss
+        total = torch.zeros(())
+        for number, (arguments, labels) in enumerate(batches, 1):
+            model.set_requires_gradient_sync(number == len(batches))
+            logits = model(**arguments).logits.flatten(0, 1).float()
+            loss = F.cross_entropy(logits, labels.flatten(), ignore_index=-100, reduction="sum") / valid
+            del logits
+            (loss * world).backward()  # FSDP2 averages over ranks
+            total += loss.detach()
+            del loss
         dist.all_reduce(total)
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         optimizer.step()
@@ -97,6 +111,8 @@ def main(path):
     if rank == 0:
         print(json.dumps({"seconds": seconds, "losses": losses, "peak_bytes": max(peaks), "cpu_seconds": time.process_time() - cpu}), flush=True)
     dist.destroy_process_group()
+    sys.stdout.flush()
+    os._exit(0)  # Gloo's threads sometimes abort an orderly end
 
 
 if __name__ == "__main__":
