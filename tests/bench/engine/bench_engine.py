@@ -169,15 +169,16 @@ def measure(folder, mode, alternations, steps):
 
 
 def table(result):
-    rows = ["| mode | engine tokens/s | FSDP2 tokens/s (best setting) | ratio | peak memory ratio | of the GEMM peak | largest loss difference | CPU s a turn, engine / FSDP2 |",
-            "|---|---|---|---|---|---|---|---|"]
+    rows = ["| mode | engine tokens/s | FSDP2 tokens/s (best setting) | ratio | peak memory ratio | of the GEMM peak | largest loss difference | CPU s a turn, engine / FSDP2 | load average |",
+            "|---|---|---|---|---|---|---|---|---|"]
     for mode in MODES:
         if mode in result:
             r = result[mode]
             theirs = r["fsdp2"]
             cpu = " / ".join(f"{statistics.median(side['cpu_seconds']):.0f}" for side in (r["engine"], theirs))
             rows.append(f"| {mode} | {r['engine']['tokens_per_s']:.0f} | {theirs['tokens_per_s']:.0f} ({theirs['setting']}) | {r['tokens_per_s_ratio']:.2f} | "
-                        f"{r['rss_ratio']:.2f} | {r['gemm_peak_fraction']:.2f} | {r['max_loss_rel_diff']:.1e} | {cpu} |")
+                        f"{r['rss_ratio']:.2f} | {r['gemm_peak_fraction']:.2f} | {r['max_loss_rel_diff']:.1e} | {cpu} | "
+                        f"{min(r['load_average']):.1f} to {max(r['load_average']):.1f} |")
     rows += ["", "| mode, step | engine loss | FSDP2 loss |", "|---|---|---|"]
     for mode in (m for m in MODES if m in result):
         r = result[mode]
@@ -198,16 +199,18 @@ def main():
     out = ROOT / "build/bench"
     out.mkdir(parents=True, exist_ok=True)
     conversations = workloads.text_tokens()
-    result = {"ranks": RANKS, "cores": os.cpu_count(), "load_average_before": os.getloadavg()}
+    file = out / "engine.json"
+    result = json.loads(file.read_text()) if file.exists() else {}  # of the modes that this run leaves alone
+    result |= {"ranks": RANKS, "cores": os.cpu_count()}
     for mode in options.modes.split(","):
         with tempfile.TemporaryDirectory(dir=out) as name:
             folder = pathlib.Path(name)
             shares = workloads.packed(conversations, 4064) if MODES[mode][2] == "packed" else workloads.fixed_length(conversations, 512, 2)
             workloads.write(folder, shares)
             result[mode] = measure(folder, mode, options.alternations, options.steps)
-    (out / "engine.json").write_text(json.dumps(result, indent=1) + "\n")
+    file.write_text(json.dumps(result, indent=1) + "\n")
     (out / "engine.md").write_text(table(result))
-    print(f"\nload average before {result['load_average_before'][0]:.2f}, {RANKS} ranks with one thread each on {os.cpu_count()} cores\n")
+    print(f"\n{RANKS} ranks with one thread each on {os.cpu_count()} cores\n")
     print(table(result))
 
 
