@@ -8,6 +8,10 @@ namespace {
 // Bytes a 2-byte tensor entry keeps in a norm. Written in PyTorch operations it keeps an fp32 copy of its input (4),
 // the scaled copy (2) and its output (2); a fused kernel or the compiler keeps input and output only.
 constexpr double kNormEager = 8, kNormFused = 4;
+// What a norm's weight keeps for its own gradient: nothing when it is frozen.
+constexpr double kNormScaled = 2;
+// Per entry of an adapted projection's input: the copy that dropout made for the adapter (2) and its mask (1).
+constexpr double kAdapterKept = 3;
 // Per entry of the MLP width: gate, up, activated gate, product (2 each); without a gate: up and the activation's
 // output. The compiler recomputes the activated gate.
 constexpr double kGatedEager = 8, kGatedCompiled = 6, kPlain = 4;
@@ -80,10 +84,12 @@ LayerActivations layer_activations(const ModelShape& m, const Setting& s) {
   const double scale = s.param_bytes / 2;
   const double width = active_mlp_width(m);
   // LayerNorm is one kernel everywhere; RMSNorm is written in operations unless fused.
-  const double norm = (fused_norms(s) || m.norm_bias ? kNormFused : kNormEager) * scale;
+  const bool eager_norms = !fused_norms(s) && !m.norm_bias;
+  const double norm = (eager_norms ? kNormEager - (is_lora(s) ? kNormScaled : 0) : kNormFused) * scale;
   const double mlp = m.gated ? (s.compile ? kGatedCompiled : kGatedEager) : kPlain;
   double saved = m.norms * norm * m.hidden + attention_bytes(m, s) + mlp * scale * width;
   if (m.is_moe()) saved += 2 * s.param_bytes * m.experts_per_token * m.hidden;  // dispatched copies, in and out
+  if (is_lora(s)) saved += kAdapterKept * scale * s.adapted_width;
   out.saved = saved / s.tp;
   out.input = s.param_bytes * m.hidden / s.tp;
   out.selective = std::min(out.saved, selective_bytes(m, s, width) / s.tp);

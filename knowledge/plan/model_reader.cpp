@@ -46,8 +46,10 @@ bool classic(const std::string& f) {
 void set_family(const ModelConfig& c, ModelShape& s) {
   const std::string& f = s.family;
   const bool plain = classic(f);
-  s.gated = !plain;
-  s.norm_bias = plain || f == "stablelm";
+  // A squared rectifier has no gate.
+  const bool squared = f == "nemotron" || (c.hidden_act && contains(*c.hidden_act, "relu2"));
+  s.gated = !plain && !squared;
+  s.norm_bias = plain || is_one_of(f, {"stablelm", "nemotron"});
   const bool biased = plain && f != "falcon" && f != "gptj" && !c.no_bias.value_or(false);
   s.qkv_bias = c.attention_bias.value_or(biased || is_one_of(f, {"qwen2", "qwen2_moe", "qwen", "gpt_oss", "chatglm"}));
   s.out_bias = c.attention_bias.value_or(false) ? !is_one_of(f, {"qwen2", "qwen2_moe"}) : biased;
