@@ -38,21 +38,33 @@ constexpr double kDrain = 0.5;
 // Bytes moved per weight when a quantised matrix is expanded for one product.
 constexpr double kNf4Traffic = 5, kGptqTraffic = 12;
 
+// Bytes moved per entry to cast an operand to fp8 in both layouts: read for the largest value and for the cast, written
+// twice. Hand-tuned stacks cast in the kernel before, which only writes, and weights once a step.
+constexpr double kCastTraffic = 6, kFusedCastTraffic = 2;
+
 struct Rates {
-  double gemm, attention, bytes;  // per second
+  double gemm, attention, bytes;           // per second
+  double operand = 2;                      // bytes an entry of what is multiplied
+  double input_cast = 0, weight_cast = 0;  // bytes moved per entry before a product
 };
 
 Rates rates_of(const Setting& s, const Machine& m) {
   Rates r{m.gpu.gemm_tflops * 1e12, m.gpu.attention_tflops * 1e12, m.gpu.memory_gb_s * 1e9 * kBandwidthShare};
   if (s.param_bytes > 2)
     r.gemm /= m.cpu ? 2.2 : 2.0, r.attention /= 2.0;  // TF32 tensor cores run at half the bf16 rate
+  if (s.fp8 && m.gpu.fp8_gain > 1) {
+    r.operand = 1;
+    r.input_cast = s.tuned ? kFusedCastTraffic : kCastTraffic, r.weight_cast = s.tuned ? 0 : kCastTraffic;
+  }
   if (s.tuned && !m.cpu) r.attention = std::max(r.attention, kTunedAttention * m.gpu.peak_tflops * 1e12);
   return r;
 }
 
 // One linear layer's forward product: arithmetic plus the traffic of its operands, which large tiles hide only in part.
 double gemm_seconds(double tokens, double in, double out, const Rates& r, double gain) {
-  return 2 * tokens * in * out / (r.gemm * gain) + 2 * (tokens * (in + out) + in * out) / r.bytes;
+  const double bytes =
+      (r.operand + r.input_cast) * tokens * in + (r.operand + r.weight_cast) * in * out + 2 * tokens * out;
+  return 2 * tokens * in * out / (r.gemm * gain) + bytes / r.bytes;
 }
 
 struct LayerTime {
@@ -122,7 +134,9 @@ ComputeTime compute_time(const RankModel& rank, const Setting& s, const Machine&
   const double attention_again = s.checkpointing == Checkpointing::kSelective ? 0 : again;
   // Frozen weights need the gradient of their input only; adapters add little.
   const double weight_grads = is_lora(s) ? 0 : 1;
-  const double head = gemm_seconds(tokens, rank.shape.hidden, rank.shape.vocab / s.tp, r, 1) / s.pp;
+  Rates wide = r;  // the head stays in 2 bytes
+  wide.operand = 2, wide.input_cast = wide.weight_cast = 0;
+  const double head = gemm_seconds(tokens, rank.shape.hidden, rank.shape.vocab / s.tp, wide, 1) / s.pp;
   const double loss =
       logits_traffic(rank.shape, s) * s.param_bytes / 2 * tokens * rank.shape.vocab / s.tp / r.bytes / s.pp;
   const double passes = layers * dequant_pass(rank, s, r) / std::max(1.0, layers);

@@ -21,7 +21,7 @@ struct Gpu {
   double peak_tflops = 0;         // dense bf16 (fp16 where there is no bf16)
   double gemm_tflops = 0;         // sustained in training: large matrices, real data, power limit
   double attention_tflops = 0;    // sustained by a fused attention kernel, counting causal work once
-  double fp8_gain = 1;            // sustained fp8 GEMM over bf16 GEMM, casts included
+  double fp8_gain = 1;            // sustained fp8 GEMM over bf16 GEMM, casts not included
   double memory_gb_s = 0;         // device memory bandwidth
   Link link = Link::kPcie;
   double link_gb_s = 0;  // to the other GPUs of the node, one way, achieved by large collectives

@@ -7,7 +7,8 @@ namespace fx::knowledge::plan {
 // real (not zero or constant) data: about 0.95 of it on Ampere, 0.75 - 0.8 on Hopper and Blackwell; 0.8 of the peak
 // where SB has none, 0.7 on cards of 300 W and less. attention_tflops: FlashAttention-2 class kernels, causal: 0.42 of
 // the peak on Ampere and Ada, 0.28 on Hopper, where the kernel does not use the newer matrix instructions, and no more
-// than that in TFLOPs on Blackwell for the same reason. link_gb_s: 0.8 of the one-way figure for NVLink; for PCIe
+// than that in TFLOPs on Blackwell for the same reason. fp8: SB's best fp8 product over its best bf16 product on Hopper
+// (1402 over 795), 1.5 where SB has none. link_gb_s: 0.8 of the one-way figure for NVLink; for PCIe
 // without peer access 0.35 of it, because each byte passes through host memory twice.
 const std::vector<Gpu>& gpu_table() {
   constexpr auto kNv = Link::kNvlink;
@@ -20,7 +21,7 @@ const std::vector<Gpu>& gpu_table() {
       {"A100-40GB-SXM", {"a100"}, 39.4, 40, {"sxm", "sxm4"}, 312, 246, 115, 1, 1555, kNv, 240, 25, 100, true, "SB GP"},
       {"A100-40GB-PCIe", {"a100"}, 39.4, 40, {"pcie", "pci"}, 312, 230, 120, 1, 1555, kPc, 11, 25, 25, true, "SB GP"},
       {"A800-80GB", {"a800"}, 79.2, 80, {"sxm"}, 312, 258, 130, 1, 2039, kNv, 160, 25, 200, true, "DS"},
-      {"H100-80GB-SXM", {"h100"}, 79.1, 80, {"sxm", "sxm5"}, 989, 600, 250, 1.55, 3350, kNv, 360, 50, 400, true, "SB"},
+      {"H100-80GB-SXM", {"h100"}, 79.1, 80, {"sxm", "sxm5"}, 989, 600, 250, 1.77, 3350, kNv, 360, 50, 400, true, "SB"},
       {"H100-96GB-HBM2e-500W",
        {"h100"},
        95.0,
@@ -29,7 +30,7 @@ const std::vector<Gpu>& gpu_table() {
        989,
        540,
        250,
-       1.55,
+       1.77,
        2400,
        kNv,
        360,
@@ -45,7 +46,7 @@ const std::vector<Gpu>& gpu_table() {
        989,
        560,
        240,
-       1.55,
+       1.77,
        2400,
        kNv,
        360,
@@ -53,13 +54,13 @@ const std::vector<Gpu>& gpu_table() {
        400,
        true,
        "torchtitan"},
-      {"H100-94GB-NVL", {"h100"}, 93.1, 94, {"nvl"}, 835, 540, 250, 1.55, 3900, kNv, 240, 50, 100, true, "DS"},
+      {"H100-94GB-NVL", {"h100"}, 93.1, 94, {"nvl"}, 835, 540, 250, 1.77, 3900, kNv, 240, 50, 100, true, "DS"},
       {"H100-80GB-PCIe", {"h100"}, 79.2, 80, {"pcie", "pci"}, 756, 450, 230, 1.5, 2000, kPc, 22, 50, 50, true, "SB DS"},
-      {"H800-80GB", {"h800"}, 79.1, 80, {"sxm"}, 989, 600, 250, 1.55, 3350, kNv, 160, 50, 400, true, "DS"},
+      {"H800-80GB", {"h800"}, 79.1, 80, {"sxm"}, 989, 600, 250, 1.77, 3350, kNv, 160, 50, 400, true, "DS"},
       {"H20-96GB", {"h20"}, 95.0, 96, {"sxm"}, 148, 137, 90, 1.5, 4000, kNv, 360, 50, 400, true, "DS"},
-      {"H200-141GB-SXM", {"h200"}, 139.8, 141, {"sxm"}, 989, 620, 275, 1.55, 4800, kNv, 360, 50, 400, true, "SB"},
-      {"GH200-96GB", {"gh200"}, 95, 96, {}, 989, 640, 275, 1.55, 4000, kNv, 360, 360, 400, true, "SB"},
-      {"GH200-144GB", {"gh200"}, 140, 144, {}, 989, 640, 275, 1.55, 4800, kNv, 360, 360, 400, true, "SB"},
+      {"H200-141GB-SXM", {"h200"}, 139.8, 141, {"sxm"}, 989, 620, 275, 1.77, 4800, kNv, 360, 50, 400, true, "SB"},
+      {"GH200-96GB", {"gh200"}, 95, 96, {}, 989, 640, 275, 1.77, 4000, kNv, 360, 360, 400, true, "SB"},
+      {"GH200-144GB", {"gh200"}, 140, 144, {}, 989, 640, 275, 1.77, 4800, kNv, 360, 360, 400, true, "SB"},
       {"B200-180GB-SXM", {"b200"}, 178, 180, {"sxm"}, 2250, 1350, 300, 1.5, 8000, kNv, 720, 50, 400, true, "SB"},
       {"GB200-186GB", {"gb200"}, 185, 186, {}, 2500, 1500, 310, 1.5, 8000, kNv, 720, 360, 400, true, "SB", 72},
       {"B300-288GB", {"b300"}, 275, 288, {"sxm"}, 2250, 1400, 300, 1.5, 8000, kNv, 720, 50, 800, true, "SB"},
