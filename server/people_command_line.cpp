@@ -51,16 +51,16 @@ void add_convert_command(CLI::App& app, PeopleOptions& o, Chosen& chosen) {
 
 void add_plan_command(CLI::App& app, PeopleOptions& o, Chosen& chosen) {
   auto* plan = app.add_subcommand("plan", "Predict memory, speed and settings of a fine-tune");
-  plan->add_option("model", o.plan.model, "The model's config.json or its folder")->required();
-  plan->add_option("--gpu", o.plan.gpu, "GPU, such as A100-80GB-SXM")->required();
-  plan->add_option("--gpus", o.plan.gpus, "GPUs a machine")->check(CLI::PositiveNumber)->capture_default_str();
-  plan->add_option("--nodes", o.plan.nodes, "Machines")->check(CLI::PositiveNumber)->capture_default_str();
-  plan->add_option("--method", o.plan.method, "full, lora or qlora")->check(CLI::IsMember({"full", "lora", "qlora"}));
-  plan->add_option("--sharding", o.plan.sharding, "ddp, fsdp2, hsdp, zero3, ...; default: the planner chooses");
-  plan->add_option("--seq,--seq-len", o.plan.seq_len, "Tokens a sequence")->check(CLI::PositiveNumber);
-  plan->add_option("--micro-batch", o.plan.micro_batch, "Sequences a GPU and micro-step")->check(CLI::PositiveNumber);
-  plan->add_option("--tokens", o.plan.tokens, "Tokens to train on, for hours and cost")->check(CLI::PositiveNumber);
-  plan->add_option("--price", o.plan.price, "Price of a GPU hour")->check(CLI::PositiveNumber);
+  plan->add_option("model", o.plan.model, "The model's config.json or its folder");
+  for (const PlanFlag& flag : plan_flags()) {
+    std::string& text = o.plan.flags[flag.field];
+    if (flag.kind == PlanFlag::Kind::kSwitch) {
+      plan->add_flag_callback(
+          flag.flag, [&text] { text = "yes"; }, flag.help);
+    } else {
+      plan->add_option(flag.flag, text, flag.help);
+    }
+  }
   plan->add_flag("--questions", o.plan.questions, "Also answer the usual questions: best batch, longest sequence, ...");
   plan->add_option("--write", o.plan.write,
                    "Folder to write ready files to: accelerate, torchtitan, torchrun, sbatch, run spec");

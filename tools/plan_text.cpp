@@ -98,6 +98,7 @@ std::string plan_text(const Json& result) {
     out += "\nSettings\n";
     for (const auto& [name, value] : s.items()) {
       if (value == Json(false) || value == Json(1)) continue;  // what is off or alone says nothing
+      if (name == "reshard_after_forward" && (s["sharding"] == "ddp" || s["sharding"] == "none")) continue;
       out += "  " + line(name, value.is_string() ? value.get<std::string>() : value.dump());
     }
   } else {

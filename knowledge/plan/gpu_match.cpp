@@ -55,11 +55,22 @@ double score(const Gpu& gpu, const std::vector<std::string>& words, double gigab
   return points;
 }
 
+// Entries of the table that the name speaks of without naming one: "h100x8", "RTX 6000".
+std::vector<std::string> meant(std::string_view name) {
+  std::vector<std::string> out, names;
+  for (const auto& gpu : gpu_table()) {
+    names.push_back(gpu.name);
+    const bool part = std::any_of(gpu.chip.begin(), gpu.chip.end(),
+                                  [&](const std::string& word) { return contains_ignoring_case(name, word); });
+    if (part && out.size() < 3) out.push_back(gpu.name);
+  }
+  if (const auto near = nearest(name, names); near && out.empty()) out.push_back(*near);
+  return out;
+}
+
 Error unknown_gpu(std::string_view name) {
-  std::vector<std::string> names;
-  for (const auto& gpu : gpu_table()) names.push_back(gpu.name);
   std::string hint = "give hardware.gpu_memory_gib and hardware.gpu_tflops for a GPU that the table lacks";
-  if (const auto near = nearest(name, names)) hint = "did you mean " + *near + "? Or " + hint;
+  if (const auto names = meant(name); !names.empty()) hint = "did you mean " + join(names, " or ") + "? Or " + hint;
   return invalid_argument("hardware.gpu", "unknown GPU \"" + quote_input(name, 60) + "\"", hint);
 }
 

@@ -33,6 +33,12 @@ TEST(Gpu, AnUnknownNameIsAnErrorAtItsField) {
   EXPECT_EQ(match(""), "error hardware.gpu");
 }
 
+TEST(Gpu, AnUnknownNameThatSpeaksOfAChipNamesIt) {
+  const auto hint = [](const char* name) { return find_gpu(name).error().hint; };
+  EXPECT_NE(hint("h100x8").find("H100-80GB-SXM"), std::string::npos);
+  EXPECT_NE(hint("RTX 6000").find("RTX-6000-Ada-48GB"), std::string::npos);
+}
+
 TEST(Gpu, EveryRowHasUsableNumbers) {
   for (const auto& gpu : gpu_table()) {
     EXPECT_GT(gpu.memory_gib, 10) << gpu.name;

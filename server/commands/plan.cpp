@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/file.h"
+#include "base/text.h"
 #include "server/commands/call.h"
 #include "tools/plan_finetune.h"
 
@@ -18,12 +19,27 @@ constexpr std::pair<const char*, const char*> kFiles[] = {{"accelerate", "accele
                                                           {"sbatch", "job.sbatch"},
                                                           {"run_spec", "run.json"}};
 
+// A name like ORGANISATION/NAME is a model on a hub, which this program does not visit.
+bool is_hub_name(const std::string& place) {
+  const auto slash = place.find('/');
+  return slash != std::string::npos && slash > 0 && place.find('/', slash + 1) == std::string::npos &&
+         place.front() != '.' && !place.ends_with(".json") && !std::filesystem::exists(place.substr(0, slash));
+}
+
 Result<Json> read_model(const std::string& place) {
+  if (place.empty()) return Json::object();
   std::filesystem::path path = place;
   std::error_code ignored;
   if (std::filesystem::is_directory(path, ignored)) path /= "config.json";
   auto text = read_file(path, std::size_t{4} << 20);
-  if (!text) return text.error();
+  if (!text) {
+    Error error = text.error();
+    if (is_hub_name(place)) {
+      error.hint = "this program does not fetch models: download " + quote_input(place, 80) +
+                   "'s config.json and give its path, or give --params with its billions of parameters";
+    }
+    return error;
+  }
   auto config = parse_json(*text);
   if (config) return config;
   Error error = config.error();
@@ -31,17 +47,16 @@ Result<Json> read_model(const std::string& place) {
   return error;
 }
 
-Json arguments_of(const PlanOptions& options, Json model) {
-  Json training = Json::object();
-  if (!options.method.empty()) training["method"] = options.method;
-  if (options.seq_len > 0) training["seq_len"] = options.seq_len;
-  if (options.micro_batch > 0) training["micro_batch"] = options.micro_batch;
-  if (!options.sharding.empty()) training["sharding"] = options.sharding;
-  Json arguments = {{"model", std::move(model)},
-                    {"hardware", {{"gpu", options.gpu}, {"gpus_per_node", options.gpus}, {"nodes", options.nodes}}},
-                    {"training", std::move(training)}};
-  if (options.tokens > 0) arguments["data"] = {{"tokens", options.tokens}};
-  if (options.price > 0) arguments["price_per_gpu_hour"] = options.price;
+Result<Json> arguments_of(const PlanOptions& options) {
+  const auto params = options.flags.find("model.params_b");
+  if (options.model.empty() && (params == options.flags.end() || params->second.empty())) {
+    return invalid_argument("model", "is missing",
+                            "give the folder or config.json of the model, or --params with its billions of parameters");
+  }
+  auto model = read_model(options.model);
+  if (!model) return model.error();
+  Json arguments = {{"model", std::move(*model)}, {"hardware", Json::object()}, {"training", Json::object()}};
+  if (const auto added = add_plan_flags(options.flags, arguments); !added) return added.error();
   arguments["answers"] = options.questions || options.json;
   if (!options.write.empty()) {
     arguments["files"] = Json::array();
@@ -63,9 +78,9 @@ Result<void> write_files(const std::filesystem::path& folder, const Json& files)
 }  // namespace
 
 int plan_command(Session& session, const PlanOptions& options) {
-  auto model = read_model(options.model);
-  if (!model) return report(model.error());
-  auto answer = ask(session, "plan_finetune", arguments_of(options, std::move(*model)));
+  auto arguments = arguments_of(options);
+  if (!arguments) return report(arguments.error());
+  auto answer = ask(session, "plan_finetune", std::move(*arguments));
   if (!answer) return report(answer.error());
   if (!options.write.empty() && answer->contains("files")) {
     if (auto written = write_files(options.write, answer->at("files")); !written) return report(written.error());

@@ -4,18 +4,13 @@
 #include <string>
 
 #include "server/commands/ask.h"
+#include "server/commands/plan_flags.h"
 
 namespace fx::server {
 
 struct PlanOptions {
-  std::string model;  // a config.json, or the folder that holds it
-  std::string gpu;
-  int gpus = 1, nodes = 1;
-  std::string method;                // empty: the planner chooses
-  int seq_len = 0, micro_batch = 0;  // 0: the planner chooses
-  double tokens = 0;
-  double price = 0;        // per GPU and hour
-  std::string sharding;    // empty: the planner chooses
+  std::string model;       // a config.json, or the folder that holds it; empty: only the number of parameters
+  PlanFlagTexts flags;     // what is empty the planner chooses
   bool questions = false;  // also answer the usual questions in words
   std::string write;       // folder for the ready files; empty: none
   bool json = false;
