@@ -3,6 +3,7 @@
 
 #include "base/text.h"
 #include "knowledge/code/interpreter.h"
+#include "knowledge/code/keep.h"
 #include "knowledge/code/names.h"
 #include "knowledge/code/reader.h"
 
@@ -52,36 +53,8 @@ bool is_rank_attribute(std::string_view name) {
 
 }  // namespace
 
-std::size_t Scope::place_of(std::string_view name) const {
-  constexpr std::size_t kFew = 24;
-  if (names.size() <= kFew) {
-    for (std::size_t i = 0; i < names.size(); ++i) {
-      if (names[i].first == name) return i;
-    }
-    return names.size();
-  }
-  for (std::size_t i = places_.size(); i < names.size(); ++i) places_.emplace(names[i].first, i);
-  const auto found = places_.find(name);
-  return found == places_.end() ? names.size() : found->second;
-}
-
-Object* Scope::find(std::string_view name) const {
-  const std::size_t place = place_of(name);
-  return place == names.size() ? nullptr : names[place].second;
-}
-
-void Scope::set(std::string_view name, Object* value) {
-  const std::size_t place = place_of(name);
-  if (place == names.size()) {
-    names.emplace_back(name, value);
-  } else {
-    names[place].second = value;
-  }
-}
-
-void Scope::restore(std::vector<std::pair<std::string_view, Object*>> before) {
-  names = std::move(before);
-  places_.clear();
+bool is_method_of_modules(std::string_view name) {
+  return std::ranges::find(kMethodsOfModules, name) != kMethodsOfModules.end();
 }
 
 Object* Interpreter::attribute(Object* object, std::string_view name, Node node) {
@@ -127,7 +100,7 @@ Object* Interpreter::attribute(Object* object, std::string_view name, Node node)
 
 // An attribute that nobody has set: the same object each time.
 Object* Interpreter::part(Object* owner, std::string_view name, Node node) {
-  if (owner->type == Type::kModel && std::ranges::find(kMethodsOfModules, name) != kMethodsOfModules.end()) {
+  if (owner->type == Type::kModel && is_method_of_modules(name)) {
     Object* method = make(Type::kMethod, node);
     method->receiver = owner;
     method->name = name;
@@ -165,8 +138,29 @@ Object* Interpreter::class_object(const Class& owner) {
   }
   scope_ = outer;
   file_ = file;
-  made->members = scope.names;
+  made->members = scope.bound();
   return made;
+}
+
+// A method whose class decorates it is the decorated function, bound to its object.
+Object* Interpreter::bound_method(Object* method, Node node) {
+  const Function& function = *method->function;
+  if (function.decorator_nodes.empty() || method->receiver == nullptr) return method;
+  const Keep keep_scope(scope_);
+  const Keep keep_file(file_);
+  scope_ = method->scope;
+  file_ = function.file;
+  if (std::ranges::none_of(function.decorator_nodes, [&](Node at) { return of_the_files(at); })) return method;
+  Object* plain = make(Type::kFunction, function.node);
+  plain->function = &function;
+  plain->scope = method->scope;
+  Object* bound = make(Type::kPartial, node);
+  bound->receiver = main_of(decorated(plain));
+  bound->name = method->name;
+  Arguments& given = program_.arguments_.emplace_back();
+  given.list = {{"", bound->receiver, node}, {"", method->receiver, node}};
+  bound->made_by = &given;
+  return bound;
 }
 
 Object* Interpreter::attribute_of_class(const Class& owner, Object* self, std::string_view name, Node node) {
@@ -187,6 +181,7 @@ Object* Interpreter::attribute_of_class(const Class& owner, Object* self, std::s
       }
     }
     if (self == nullptr && method->receiver == nullptr) method->type = Type::kFunction;
+    if (self != nullptr && method->type == Type::kMethod) return bound_method(method, node);
     return method;
   }
   for (const Class* base : owner.base_classes) {

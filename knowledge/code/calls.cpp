@@ -10,12 +10,6 @@ namespace {
 
 constexpr std::size_t kMaxCalls = 24;  // functions of the files on the stack
 
-// Decorators that put a context around every call.
-bool is_context(std::string_view decorator) {
-  return decorator == "torch.no_grad" || decorator == "torch.inference_mode" || decorator == "torch.set_grad_enabled" ||
-         decorator == "torch.amp.autocast" || decorator == "torch.cuda.amp.autocast";
-}
-
 bool is_property_or_context(const Function& function) {
   return std::ranges::any_of(function.decorators,
                              [](std::string_view name) { return ends_with_part(name, "contextmanager"); });
@@ -48,8 +42,10 @@ Object* Interpreter::call(Node node) {
       return name == "state_dict" ? make(Type::kStateDict, node) : unknown(node, taints_of(given));
     }
     Object* held = main->member(name);
-    const bool own = main->of_class != nullptr && (main->of_class->method(name) != nullptr ||
-                                                   class_object(*main->of_class)->member(name) != nullptr);
+    // A wrapper hands on what it does not have itself.
+    const Object* owner_of_name = main->wrapped != nullptr && !is_method_of_modules(name) ? core_of(main) : main;
+    const Class* of = owner_of_name->of_class;
+    const bool own = of != nullptr && (of->method(name) != nullptr || class_object(*of)->member(name) != nullptr);
     if (main->type == Type::kExternal || main->type == Type::kClass || held != nullptr || own) {
       Object* callee = attribute(receiver, name, target);
       Arguments& given = arguments(node.child("arguments"));
@@ -111,7 +107,7 @@ Object* Interpreter::call_object(Object* callee, Arguments& given, Node node) {
   switch (main->type) {
     case Type::kFunction:
       if (main->function == nullptr) return unknown(node, taints_of(given));
-      return invoke(*main->function, nullptr, main->scope, given, node);
+      return call_function(main, given, node);
     case Type::kMethod:
       if (main->function != nullptr) return call_method(main, given, node);
       return method_call(main->receiver, main->name, given, node);
@@ -140,6 +136,19 @@ Object* Interpreter::call_object(Object* callee, Arguments& given, Node node) {
   result->receiver = main;
   emit(EventKind::kCall, "()", node, &given, main, main, result);
   return result;
+}
+
+// A plain function, or a method got through its class: Base.__init__(self, ...), or inside a decorator.
+Object* Interpreter::call_function(Object* called, Arguments& given, Node node) {
+  const Function& function = *called->function;
+  const bool takes_self =
+      function.of_class != nullptr &&
+      std::ranges::none_of(function.decorators, [](auto name) { return name == "staticmethod" || name == "classmethod"; });
+  if (!takes_self || given.list.empty() || !given.list.front().name.empty())
+    return invoke(function, nullptr, called->scope, given, node);
+  Arguments& rest = program_.arguments_.emplace_back();
+  rest.list.assign(given.list.begin() + 1, given.list.end());
+  return invoke(function, main_of(given.list.front().value), called->scope, rest, node);
 }
 
 // A method of a class of the files. That of a model is an event of its own: hooks of wrappers see only __call__.
@@ -252,6 +261,7 @@ Object* Interpreter::run_body(const Function& function, Object* self, Scope* def
   file_ = function.file;
   frame_ = &frame;
   context_ = decorator_contexts(function, context_);
+  guard_ = decorator_guard(function);
   stack_.push_back(&function);
 
   Object* result = none_;
@@ -339,20 +349,6 @@ void Interpreter::bind_parameters(const Function& function, Object* self, Argume
     if (main->type == Type::kUnknown && main->name.empty()) main->name = name.text();
     scope.set(name.text(), value);
   }
-}
-
-const Context* Interpreter::decorator_contexts(const Function& function, const Context* outer) {
-  for (const std::string_view decorator : function.decorators) {
-    if (!is_context(decorator)) continue;
-    Context& context = program_.contexts_.emplace_back();
-    context.outer = outer;
-    context.callee = decorator;
-    context.node = function.node;
-    context.file = function.file;
-    if (decorator == "torch.set_grad_enabled") context.callee = "torch.no_grad";
-    outer = &context;
-  }
-  return outer;
 }
 
 Object* Interpreter::forward(Object* model, Arguments& given, Node node) {

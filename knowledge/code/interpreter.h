@@ -12,6 +12,8 @@ namespace fx::knowledge::code {
 // How a statement or a block was left.
 enum class Flow : std::uint8_t { kNormal, kBreak, kContinue, kReturn, kRaise };
 
+bool is_method_of_modules(std::string_view name);  // of every nn.Module: "eval", "parameters"
+
 class Interpreter {
  public:
   explicit Interpreter(Program& program, const class Reader& reader);
@@ -25,6 +27,7 @@ class Interpreter {
   Object* instance_of(const Class& owner);
   Arguments& unknown_arguments();
   Trace& begin_trace(bool from_entry);
+  void load_modules();
   void end_trace();
   Object* unknown_parameter(Node parameter, const Function& function);
   Object* typed(Object* object, Node annotation, const SourceFile& file);
@@ -75,12 +78,19 @@ class Interpreter {
   // attributes.cpp
   Object* attribute(Object* object, std::string_view name, Node node);
   Object* attribute_of_class(const Class& owner, Object* self, std::string_view name, Node node);
+  Object* bound_method(Object* method, Node node);
   Object* class_object(const Class& owner);
   Object* item_of(Object* object, Object* key, Node node);
   Object* element_of(Object* iterable, Node node);  // what one turn of a loop gets
   Object* part(Object* owner, std::string_view name, Node node);
+  // decorators.cpp
+  Object* decorated(Object* function);
+  bool of_the_files(Node decorator) const;
+  const Context* decorator_contexts(const Function& function, const Context* outer);
+  const Guard* decorator_guard(const Function& function);
   // calls.cpp
   Object* call(Node node);
+  Object* call_function(Object* function, Arguments& given, Node node);
   Arguments& arguments(Node node);
   void unpack(Arguments& into, Object* value, bool by_name, Node node);
   Object* call_object(Object* callee, Arguments& given, Node node);
@@ -91,7 +101,6 @@ class Interpreter {
   Object* invoke(const Function& function, Object* self, Scope* defined_in, Arguments& given, Node node);
   Object* run_body(const Function& function, Object* self, Scope* defined_in, Arguments& given, Node node);
   void bind_parameters(const Function& function, Object* self, Arguments& given, Scope& scope);
-  const Context* decorator_contexts(const Function& function, const Context* outer);
   Object* forward(Object* model, Arguments& given, Node node);
   Object* spawn(Arguments& given, Node node);
   // library.cpp and methods.cpp: what calls of things from outside do.
@@ -126,12 +135,18 @@ class Interpreter {
   std::unordered_map<const SourceFile*, Scope*> modules_;
   std::unordered_map<const Class*, Object*> class_objects_;
   std::set<const Function*> executed_;
-  std::deque<Scope> scopes_;
+  Pool<Scope> scopes_;
   std::vector<const Function*> stack_;
   Trace* trace_ = nullptr;
   Scope* scope_ = nullptr;
   const SourceFile* file_ = nullptr;
   const SourceFile* main_file_ = nullptr;
+  // The module level of the files, if all it does is define: one execution then serves every function nobody calls.
+  struct Library {
+    std::vector<Event> events;
+    const Frame* frame = nullptr;
+  };
+  std::optional<Library> library_;
   const Guard* guard_ = nullptr;
   const Loop* loop_ = nullptr;
   const Context* context_ = nullptr;

@@ -16,8 +16,7 @@ Flow Interpreter::run_loop(Node node, Object* iterable, Taints taints, const std
   const Keep keep_guard(guard_);
   std::vector<std::uint32_t> breaks;
   std::swap(breaks, loop_breaks_);
-  const auto before = scope_->names;
-  steps_ += before.size();
+  Changes changes(*scope_);
   loop_ = &loop;
   emit(EventKind::kLoop, node.kind(), node, nullptr, main_of(iterable), nullptr, nullptr);
   const Flow flow = run_turns(loop, main_of(iterable), turn);
@@ -27,8 +26,9 @@ Flow Interpreter::run_loop(Node node, Object* iterable, Taints taints, const std
   std::swap(breaks, loop_breaks_);
   // The body may run no time at all.
   if (!loop.node.is("while_statement") || (loop.taints & kEndless) == 0) {
-    for (const auto& [name, object] : before) {
-      if (Object* now = scope_->find(name); now != object) scope_->set(name, join(now, object, 0));
+    for (const Changes::Change& change : changes.all()) {
+      if (change.before != nullptr && change.now != change.before)
+        scope_->set(change.name, join(change.now, change.before, 0));
     }
   }
   return flow == Flow::kReturn || flow == Flow::kRaise ? ((loop.taints & kEndless) != 0 ? flow : Flow::kNormal)

@@ -17,7 +17,7 @@ struct SourceFile;
 struct Function;
 struct Class;
 struct Arguments;
-struct Scope;
+class Scope;
 struct Guard;
 struct Object;
 

@@ -35,6 +35,12 @@ const Function* Class::method(std::string_view wanted) const {
   return nullptr;
 }
 
+std::span<const Import> SourceFile::imports_of(Node statement) const {
+  const auto found = imports_at.find(statement.index());
+  if (found == imports_at.end()) return {};
+  return std::span(imports).subspan(found->second.first, found->second.second - found->second.first);
+}
+
 std::unique_ptr<const Program> Program::read(std::vector<InputFile> files, ReviewContext context) {
   std::unique_ptr<Program> program(new Program(std::move(context)));
   Reader reader(*program);

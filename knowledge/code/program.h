@@ -5,12 +5,14 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <unordered_map>
 #include <unordered_set>
 #include <vector>
 
+#include "knowledge/code/pool.h"
 #include "knowledge/code/trace.h"
 
 namespace fx::knowledge::code {
@@ -41,6 +43,7 @@ struct Function {
   Node node;                                 // function_definition or lambda
   const Class* of_class = nullptr;           // nullptr: no method
   std::vector<std::string_view> decorators;  // canonical callee names
+  std::vector<Node> decorator_nodes;         // their expressions, beside
   bool is_generator = false;
   std::unordered_map<std::string_view, int> bindings;  // how often a name is bound in its body
 };
@@ -59,12 +62,15 @@ struct Class {
 };
 
 struct SourceFile {
+  std::span<const Import> imports_of(Node statement) const;
+
   std::string name;    // as given
   std::string module;  // "pkg.train" for pkg/train.py
   std::unique_ptr<const python::Syntax> syntax;
   std::vector<Import> imports;
   std::vector<const Function*> functions;  // all, nested and methods too
   std::vector<const Class*> classes;
+  std::unordered_map<std::uint32_t, std::pair<std::size_t, std::size_t>> imports_at;  // by its statement: [first, end)
   std::unordered_map<std::uint32_t, const Function*> function_at;  // by the index of its node
   std::unordered_map<std::uint32_t, const Class*> class_at;
   std::unordered_map<std::string_view, std::string_view> bound;  // imported names -> canonical targets
@@ -108,12 +114,12 @@ class Program {
   std::unordered_set<std::string_view> called_;
   std::vector<std::string> backends_;
   std::deque<Trace> traces_;
-  std::deque<Object> objects_;
-  std::deque<Arguments> arguments_;
-  std::deque<Guard> guards_;
-  std::deque<Loop> loops_;
-  std::deque<Context> contexts_;
-  std::deque<Frame> frames_;
+  Pool<Object> objects_;
+  Pool<Arguments> arguments_;
+  Pool<Guard> guards_;
+  Pool<Loop> loops_;
+  Pool<Context> contexts_;
+  Pool<Frame> frames_;
   bool in_scope_ = false;
 };
 

@@ -79,8 +79,10 @@ void Reader::walk(SourceFile& file) {
   for (std::uint32_t i = 0; i < syntax.size(); ++i) {
     const Node node = syntax.at(i);
     const std::string_view kind = node.kind();
+    const std::size_t imported = file.imports.size();
     if (kind == "import_statement") add_import(file, node);
     if (kind == "import_from_statement") add_from_import(file, node);
+    if (file.imports.size() > imported) file.imports_at[i] = {imported, file.imports.size()};
     if (kind == "class_definition") {
       Class& added = program_.classes_.emplace_back();
       added.name = node.child("name").text();
@@ -116,6 +118,7 @@ Function& Reader::add_function(SourceFile& file, Node node, const Class* owner) 
     for (const Node decorator : around.children()) {
       if (!decorator.is("decorator")) continue;
       Node name = decorator.first_child();
+      added.decorator_nodes.push_back(name);
       if (name.is("call")) name = name.child("function");
       added.decorators.push_back(resolve(file, name));
     }

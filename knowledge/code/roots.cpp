@@ -22,11 +22,14 @@ bool has_main_guard(const SourceFile& file) {
   return false;
 }
 
-// A statement at module level that does more than define: a call whose result or effect matters.
-bool has_module_call(const SourceFile& file) {
-  for (const Node node : file.syntax->root().children()) {
+// A statement that does more than define: a call whose result or effect matters, also inside `if` and `try`.
+bool acts(Node block, int depth = 0) {
+  for (const Node node : block.children()) {
     if (node.is("for_statement") || node.is("while_statement") || node.is("with_statement")) return true;
     if (node.is("expression_statement") && node.first_child().is("call")) return true;
+    const bool branches = node.is("if_statement") || node.is("try_statement") || node.is("else_clause") ||
+                          node.is("finally_clause") || node.is("block");
+    if (branches && depth < 8 && acts(node, depth + 1)) return true;
   }
   return false;
 }
@@ -41,6 +44,12 @@ bool is_training_call(const Event& event) {
     if (contains_ignoring_case(name, word)) return true;
   }
   return false;
+}
+
+// Leaves nothing behind that a function might change: no model, no group, no loop that was left.
+bool only_defines(const Event& event) {
+  return event.is(EventKind::kCall) || event.is(EventKind::kEnter) || event.is(EventKind::kLoop) ||
+         event.is(EventKind::kOperator) || event.is(EventKind::kSetItem) || event.is(EventKind::kSetAttribute);
 }
 
 }  // namespace
@@ -59,7 +68,7 @@ bool Interpreter::spent() {
 
 void Interpreter::run() {
   for (const auto& file : program_.files_) {
-    if (!has_main_guard(*file) && !has_module_call(*file)) continue;
+    if (!has_main_guard(*file) && !acts(file->syntax->root())) continue;
     begin_trace(true);
     main_file_ = file.get();
     modules_.clear();
@@ -151,6 +160,18 @@ void Interpreter::end_trace() {
   trace_ = nullptr;
 }
 
+void Interpreter::load_modules() {
+  if (library_) {
+    trace_->events = library_->events;
+    frame_ = library_->frame;
+    return;
+  }
+  modules_.clear();
+  class_objects_.clear();
+  for (const auto& file : program_.files_) run_module(*file, false);
+  if (std::ranges::all_of(trace_->events, only_defines)) library_ = {trace_->events, frame_};
+}
+
 // A function alone; a method after its class's constructor.
 void Interpreter::run_root(const Function& function) {
   // Nested functions run with their surroundings or not at all.
@@ -158,15 +179,22 @@ void Interpreter::run_root(const Function& function) {
     if (at.is("function_definition")) return;
   }
   begin_trace(false);
-  modules_.clear();
-  class_objects_.clear();
-  for (const auto& file : program_.files_) run_module(*file, false);
+  load_modules();
   file_ = function.file;
   scope_ = modules_[function.file];
   Object* self = function.of_class == nullptr ? nullptr : instance_of(*function.of_class);
   if (executed_.contains(&function)) return end_trace();  // by the constructor
   Arguments& given = unknown_arguments();
-  Object* result = invoke(function, self, scope_, given, function.node);
+  Object* plain = make(Type::kFunction, function.node);
+  plain->function = &function;
+  plain->scope = scope_;
+  Object* result = nullptr;
+  if (Object* called = decorated(plain); called != plain) {
+    if (self != nullptr) given.list.insert(given.list.begin(), Argument{"", self, function.node});
+    result = call_object(called, given, function.node);
+  } else {
+    result = invoke(function, self, scope_, given, function.node);
+  }
   if (main_of(result)->type == Type::kGenerator) run_body(function, self, scope_, given, function.node);
   end_trace();
 }

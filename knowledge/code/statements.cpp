@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "knowledge/code/interpreter.h"
 #include "knowledge/code/keep.h"
 #include "knowledge/code/names.h"
@@ -85,12 +87,11 @@ Flow Interpreter::branches(Node test, Node node, Object* value, const std::funct
                            const std::function<Flow()>& otherwise) {
   if (const auto known = decide(test, value)) return *known ? then() : otherwise();
   const Guard* const outer = guard_;
-  const auto before = scope_->names;
+  Changes changes(*scope_);
   const Guard* const yes = add_guard(GuardKind::kIf, test, node, true, value);
   guard_ = yes;
   const Flow first = then();
-  auto after_first = scope_->names;
-  scope_->restore(before);
+  const std::vector<Changes::Change> after_first = changes.undo();
   guard_ = outer;
   const Guard* const no = add_guard(GuardKind::kIf, test, node, false, value);
   guard_ = no;
@@ -98,15 +99,23 @@ Flow Interpreter::branches(Node test, Node node, Object* value, const std::funct
   guard_ = outer;
   if (first != Flow::kNormal && second != Flow::kNormal) return first == second ? first : Flow::kReturn;
   if (first != Flow::kNormal || second != Flow::kNormal) {
-    if (first == Flow::kNormal) scope_->restore(std::move(after_first));
+    if (first == Flow::kNormal) {
+      changes.undo();
+      for (const Changes::Change& change : after_first) scope_->set(change.name, change.now);
+    }
     guard_ = add_guard(GuardKind::kIf, test, node, second == Flow::kNormal ? false : true, value);
     const_cast<Guard*>(guard_)->implied = true;
     return Flow::kNormal;
   }
   const Taints depends = static_cast<Taints>(yes->taints & (kRank | kLocal));
-  for (const auto& [name, object] : after_first) {
-    Object* other = scope_->find(name);
-    if (object != other) scope_->set(name, join(object, other, depends));
+  for (const Changes::Change& change : changes.all()) {
+    const bool in_both = std::ranges::binary_search(after_first, change.place, {}, &Changes::Change::place);
+    if (!in_both && change.before != nullptr && change.before != change.now)
+      scope_->set(change.name, join(change.before, change.now, depends));
+  }
+  for (const Changes::Change& change : after_first) {
+    Object* other = scope_->find(change.name);
+    if (change.now != other) scope_->set(change.name, join(change.now, other, depends));
   }
   return Flow::kNormal;
 }
@@ -189,7 +198,6 @@ Flow Interpreter::with_items(Node node, const std::vector<Node>& items, std::siz
 Flow Interpreter::try_statement(Node node) {
   const Guard* const outer = guard_;
   const auto raises_before = raises_.size();
-  const auto before = scope_->names;
   Flow flow = block(node.child("body"));
   bool handled = false;
   for (const Node clause : node.children()) {
@@ -201,7 +209,7 @@ Flow Interpreter::try_statement(Node node) {
       raises_.resize(raises_before);
     }
     handled = true;
-    auto after_body = scope_->names;
+    Changes changes(*scope_);
     guard_ = outer;
     guard_ = add_guard(GuardKind::kExcept, clause, node, true, nullptr);
     Flow caught = Flow::kNormal;
@@ -211,9 +219,11 @@ Flow Interpreter::try_statement(Node node) {
     }
     guard_ = outer;
     if (caught != Flow::kNormal) {
-      scope_->restore(std::move(after_body));
+      changes.undo();
     } else {
-      for (const auto& [name, object] : after_body) scope_->set(name, join(object, scope_->find(name), 0));
+      for (const Changes::Change& change : changes.all()) {
+        if (change.before != nullptr) scope_->set(change.name, join(change.before, change.now, 0));
+      }
       if (flow == Flow::kRaise) flow = Flow::kNormal;
     }
   }
@@ -274,23 +284,21 @@ void Interpreter::define(Node node) {
     object->function = found->second;
     object->scope = scope_;
     object->name = found->second->name;
-    scope_->set(object->name, object);
+    scope_->set(object->name, decorated(object));
   }
   if (const auto found = file_->class_at.find(inner.index()); found != file_->class_at.end())
     scope_->set(found->second->name, class_object(*found->second));
 }
 
 void Interpreter::import_statement(Node node) {
-  for (const Import& import : file_->imports) {
-    if (import.node.parent() != node) continue;
+  for (const Import& import : file_->imports_of(node)) {
     if (import.name.find('.') != std::string_view::npos) continue;
     scope_->set(import.name, import_module(import.target));
   }
 }
 
 void Interpreter::import_from_statement(Node node) {
-  for (const Import& import : file_->imports) {
-    if (import.node.parent() != node) continue;
+  for (const Import& import : file_->imports_of(node)) {
     Object* found = nullptr;
     const auto dot = import.target.rfind('.');
     if (dot != std::string_view::npos) {
@@ -303,7 +311,7 @@ void Interpreter::import_from_statement(Node node) {
     for (const auto& file : program_.files_) {  // from x import *
       if (file->module != all.text()) continue;
       run_module(*file, false);
-      for (const auto& [name, object] : modules_[file.get()]->names) scope_->set(name, object);
+      for (const auto& [name, object] : modules_[file.get()]->bound()) scope_->set(name, object);
     }
   }
 }

@@ -10,7 +10,10 @@ extern "C" const TSLanguage* tree_sitter_python();
 namespace fx::knowledge::python {
 namespace {
 
-constexpr std::uint64_t kMaxParseMicroseconds = 1'000'000;
+// Every hundred operations the parser looks at this flag and pauses; the next call goes on. So the calls count the work,
+// which a clock does not: the same text gets the same answer on a busy machine.
+constexpr std::size_t kPause = 1;
+constexpr int kMaxParseCalls = 40'000;
 constexpr int kMaxBrackets = 1000;
 
 struct ParserDelete {
@@ -45,19 +48,39 @@ Tree parse_text(const std::string& text) {
   if (text.size() > kMaxBytes || nests_too_deep(text)) return nullptr;
   const Parser parser(ts_parser_new());
   if (!parser || !ts_parser_set_language(parser.get(), tree_sitter_python())) return nullptr;
-  ts_parser_set_timeout_micros(parser.get(), kMaxParseMicroseconds);
-  return Tree(ts_parser_parse_string(parser.get(), nullptr, text.data(), static_cast<std::uint32_t>(text.size())));
+  ts_parser_set_cancellation_flag(parser.get(), &kPause);
+  Tree tree;
+  for (int i = 0; i < kMaxParseCalls && !tree; ++i)
+    tree.reset(ts_parser_parse_string(parser.get(), nullptr, text.data(), static_cast<std::uint32_t>(text.size())));
+  return tree;
 }
 
-std::string_view or_empty(const char* text) {
-  return text == nullptr ? std::string_view() : std::string_view(text);
+// The grammar's names of kinds and fields, by their numbers.
+struct GrammarNames {
+  std::vector<std::string_view> kinds, fields = {""};
+  GrammarNames() {
+    const TSLanguage* language = tree_sitter_python();
+    for (std::uint32_t i = 0; i < ts_language_symbol_count(language); ++i)
+      kinds.emplace_back(ts_language_symbol_name(language, static_cast<TSSymbol>(i)));
+    for (std::uint32_t i = 1; i <= ts_language_field_count(language); ++i)
+      fields.emplace_back(ts_language_field_name_for_id(language, static_cast<TSFieldId>(i)));
+  }
+  std::string_view kind(TSSymbol symbol) const { return symbol < kinds.size() ? kinds[symbol] : "ERROR"; }
+  std::string_view field(TSFieldId id) const { return id < fields.size() ? fields[id] : ""; }
+};
+
+const GrammarNames& grammar_names() {
+  static const GrammarNames names;
+  return names;
 }
 
 }  // namespace
 
 class SyntaxBuilder {
  public:
-  explicit SyntaxBuilder(Syntax& syntax) : syntax_(syntax) {}
+  explicit SyntaxBuilder(Syntax& syntax) : syntax_(syntax) {
+    syntax_.nodes_.reserve(std::min(kMaxNodes, syntax_.text_.size() / 3));
+  }
 
   void build(TSNode root) {
     syntax_.has_errors_ = ts_node_has_error(root);
@@ -77,8 +100,8 @@ class SyntaxBuilder {
   // False: the node and what is below it are left out.
   bool enter(TSTreeCursor& cursor) {
     const TSNode node = ts_tree_cursor_current_node(&cursor);
-    const std::string_view field = or_empty(ts_tree_cursor_current_field_name(&cursor));
-    const std::string_view kind = ts_node_type(node);
+    const std::string_view field = names_.field(ts_tree_cursor_current_field_id(&cursor));
+    const std::string_view kind = names_.kind(ts_node_symbol(node));
     if ((!ts_node_is_named(node) && field.empty()) || kind == "comment") return false;
     if (open_.size() >= kMaxDepth || syntax_.nodes_.size() >= kMaxNodes) {
       syntax_.incomplete_ = true;
@@ -99,6 +122,7 @@ class SyntaxBuilder {
   }
 
   Syntax& syntax_;
+  const GrammarNames& names_ = grammar_names();
   std::vector<std::uint32_t> open_;
   std::uint32_t last_closed_ = 0;
 };

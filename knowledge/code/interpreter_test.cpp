@@ -1,0 +1,105 @@
+// What an execution does, in the order in which it does it.
+#include <gtest/gtest.h>
+
+#include "knowledge/code/program_testing.h"
+
+namespace fx::knowledge::code {
+namespace {
+
+TEST(Interpreter, FollowsCallsInExecutionOrder) {
+  const auto program = program_of(
+      "def last():\n    dist.destroy_process_group()\n"
+      "def first():\n    dist.init_process_group('nccl')\n"
+      "def main():\n    first()\n    dist.barrier()\n    last()\n"
+      "main()\n");
+  ASSERT_EQ(program->traces().size(), 1u);
+  std::vector<EventKind> kinds;
+  for (const Event& event : program->traces()[0].events) {
+    if (!event.is(EventKind::kEnter) && !event.is(EventKind::kCall)) kinds.push_back(event.kind);
+  }
+  EXPECT_EQ(kinds, (std::vector{EventKind::kInitGroup, EventKind::kCollective, EventKind::kDestroyGroup}));
+  EXPECT_EQ(program->backends(), std::vector<std::string>{"nccl"});
+}
+
+TEST(Interpreter, AMainGuardIsAnEntryAndALibraryIsNone) {
+  EXPECT_TRUE(program_of("if __name__ == '__main__':\n    dist.barrier()\n")->traces()[0].from_entry);
+  EXPECT_FALSE(program_of("def f():\n    dist.barrier()\n")->traces()[0].from_entry);
+}
+
+TEST(Interpreter, AttributesOfASelfOutliveTheMethodThatSetThem) {
+  const auto program = program_of(
+      "from torch.distributed.fsdp import fully_shard\n"
+      "from net import Net\n"
+      "class Trainer:\n"
+      "    def __init__(self):\n        self.net = Net()\n        self.shard()\n"
+      "    def shard(self):\n        fully_shard(self.net)\n"
+      "    def go(self, x):\n        return self.net(x)\n"
+      "Trainer().go(1)\n");
+  const auto forwards = events_of(*program, EventKind::kForward);
+  ASSERT_EQ(forwards.size(), 1u);
+  EXPECT_EQ(sharding_of(program->traces()[0], forwards[0]->subject), Sharding::kFsdp2);
+}
+
+TEST(Interpreter, AClosureSeesTheNamesAroundIt) {
+  const auto program = program_of(
+      "from torch.distributed.fsdp import fully_shard\n"
+      "def build(net):\n"
+      "    def wrap():\n        fully_shard(net)\n"
+      "    wrap()\n    return net\n"
+      "from n import Net\n"
+      "m = build(Net())\nm(1)\n");
+  ASSERT_EQ(events_of(*program, EventKind::kShard).size(), 1u);
+  EXPECT_TRUE(same_model(events_of(*program, EventKind::kShard)[0]->subject, events_of(*program, EventKind::kForward)[0]->subject));
+}
+
+TEST(Interpreter, AGeneratorRunsWhereItIsConsumed) {
+  const auto program = program_of(
+      "def batches(sampler):\n"
+      "    for e in range(3):\n        sampler.set_epoch(e)\n        yield e\n"
+      "def main(s):\n"
+      "    for b in batches(s):\n        dist.barrier()\n"
+      "from d import make\nmain(make())\n");
+  ASSERT_FALSE(events_of(*program, EventKind::kSetEpoch).empty());
+  ASSERT_FALSE(events_of(*program, EventKind::kCollective).empty());
+  EXPECT_LT(events_of(*program, EventKind::kSetEpoch)[0]->index, events_of(*program, EventKind::kCollective)[0]->index);
+}
+
+TEST(Interpreter, RecursionEnds) {
+  const auto program = program_of("def f(n):\n    dist.barrier()\n    return f(n - 1)\nf(3)\n");
+  EXPECT_EQ(events_of(*program, EventKind::kCollective).size(), 1u);
+}
+
+TEST(Interpreter, KnownConstantsDecideBranches) {
+  const auto program = program_of("DEBUG = False\nif DEBUG:\n    dist.barrier()\nelse:\n    dist.all_reduce(1)\n");
+  ASSERT_EQ(events_of(*program, EventKind::kCollective).size(), 1u);
+  EXPECT_EQ(events_of(*program, EventKind::kCollective)[0]->guard, nullptr);
+}
+
+TEST(Interpreter, AManagerOfTheFilesIsAroundItsBlock) {
+  const auto program = program_of(
+      "import contextlib\nimport torch\n"
+      "@contextlib.contextmanager\n"
+      "def quiet():\n    with torch.no_grad():\n        yield\n"
+      "with quiet():\n    dist.barrier()\n");
+  const auto waits = events_of(*program, EventKind::kCollective);
+  ASSERT_FALSE(waits.empty());
+  EXPECT_TRUE(without_grad(*waits[0]));
+}
+
+TEST(Interpreter, WhatNobodyCallsRunsByItself) {
+  const auto program = program_of("class A:\n    def one(self):\n        dist.barrier()\n    def two(self):\n        dist.barrier()\n");
+  EXPECT_EQ(program->traces().size(), 2u);
+}
+
+TEST(Interpreter, AnyLengthOfInputIsBounded) {
+  std::string text = "def f0(x):\n    return x\n";
+  for (int i = 1; i < 400; ++i) {
+    const std::string before = "f" + std::to_string(i - 1);
+    text += "def f" + std::to_string(i) + "(x):\n    " + before + "(x)\n    " + before + "(x)\n    return " + before + "(x)\n";
+  }
+  const auto program = program_of(text + "f399(1)\n");
+  EXPECT_FALSE(program->traces()[0].complete);
+}
+
+}  // namespace
+}  // namespace fx::knowledge::code
