@@ -74,6 +74,9 @@ void Interpreter::set_attribute(Object* object, std::string_view name, Object* v
   Object* previous = owner->member(name);
   if (rank_guard(probe) != nullptr) {
     stored = join(value, previous == nullptr ? none_ : previous, kRank);
+  } else if (local_guard(probe) != nullptr && previous != nullptr && owner->type == Type::kInstance &&
+             (local_guard(probe)->taints & kReduced) == 0) {
+    stored = join(value, previous, kLocal);  // a count or a best value that own data decides
   } else if (guard_ != nullptr && previous != nullptr && previous->type != Type::kNone && what->type == Type::kNone) {
     stored = join(previous, value, 0);
   }

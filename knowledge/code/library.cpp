@@ -126,6 +126,7 @@ Object* Interpreter::library_call(std::string_view name, Arguments& given, Node 
   if (name == "torch.distributed.checkpoint_wrapper.checkpoint_wrapper" ||
       name == "torch.distributed._composable.checkpoint")
     return wrap(given, Sharding::kNone, EventKind::kCheckpointWrap, name, node);
+  if (name == "peft.get_peft_model") return wrap(given, Sharding::kNone, EventKind::kCall, name, node);
   if (name == "torch.compile") {
     if (first == nullptr || (first->type != Type::kModel && first->type != Type::kUnknown)) {
       emit(EventKind::kCall, name, node, &given, first, nullptr, first);

@@ -59,6 +59,10 @@ bool Program::imports(std::string_view module) const {
   return false;
 }
 
+bool Program::may_call(std::string_view callee) const {
+  return calls(callee) || std::ranges::any_of(files_, [](const auto& file) { return file->cut_off; });
+}
+
 bool Program::uses_accelerate() const {
   return imports("accelerate");
 }

@@ -74,6 +74,7 @@ struct SourceFile {
   std::unordered_map<std::uint32_t, const Function*> function_at;  // by the index of its node
   std::unordered_map<std::uint32_t, const Class*> class_at;
   std::unordered_map<std::string_view, std::string_view> bound;  // imported names -> canonical targets
+  bool cut_off = false;    // ends inside of a bracket, string or block: the rest was not sent
   bool has_entry = false;  // a `__main__` guard, or a call at module level that leads to training
 };
 
@@ -93,6 +94,8 @@ class Program {
   bool imports(std::string_view module) const;
   // Some call in any file has this canonical callee or method name (".set_epoch"), reached or not.
   bool calls(std::string_view callee) const { return called_.contains(callee); }
+  // The same, also where the end of a file is missing.
+  bool may_call(std::string_view callee) const;
   bool uses_accelerate() const;
   // The backend argument of every init_process_group seen: "nccl"; "" if left out; "?" if computed.
   const std::vector<std::string>& backends() const { return backends_; }

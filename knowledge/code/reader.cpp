@@ -32,6 +32,40 @@ std::string absolute_module(std::string_view written, const std::string& here) {
   return rest.empty() ? base : base + "." + rest;
 }
 
+// The text stops within a bracket or a string of several lines, or behind the colon of a block.
+bool ends_open(std::string_view text) {
+  int depth = 0;
+  std::string_view quote;
+  char last = 0;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (!quote.empty()) {
+      if (c == '\\') {
+        ++i;
+      } else if (text.substr(i, quote.size()) == quote) {
+        i += quote.size() - 1;
+        quote = {};
+      } else if (c == '\n' && quote.size() == 1) {
+        quote = {};
+      }
+      continue;
+    }
+    if (c == '#') {
+      i = std::min(text.find('\n', i), text.size()) - 1;
+      continue;
+    }
+    if (c == '"' || c == '\'') {
+      const std::string_view triple = text.substr(i, 3);
+      quote = triple == "\"\"\"" || triple == "\'\'\'" ? triple : text.substr(i, 1);
+      i += quote.size() - 1;
+    }
+    if (c == '(' || c == '[' || c == '{') ++depth;
+    if ((c == ')' || c == ']' || c == '}') && depth > 0) --depth;
+    if (c != ' ' && c != '\n' && c != '\r' && c != '\t') last = c;
+  }
+  return depth > 0 || !quote.empty() || last == ':';
+}
+
 // The nearest function or class around a node; nothing at module level.
 Node owner_of(Node node) {
   for (Node at = node.parent(); at && !at.is("module"); at = at.parent()) {
@@ -64,6 +98,7 @@ void Reader::read(std::vector<InputFile> files) {
     file->name = std::move(input.name);
     file->module = module_name(file->name);
     file->syntax = python::Syntax::parse(std::move(input.text));
+    file->cut_off = file->syntax->has_errors() && ends_open(file->syntax->text());
     program_.files_.push_back(std::move(file));
   }
   for (auto& file : program_.files_) walk(*file);

@@ -30,7 +30,8 @@ Object* Interpreter::shard(Arguments& given, std::string_view callee, Node node)
 
 // A call that puts a module into a new one.
 Object* Interpreter::wrap(Arguments& given, Sharding sharding, EventKind kind, std::string_view callee, Node node) {
-  Object* inner = const_cast<Object*>(given.get(kind == EventKind::kCompile ? "model" : "module", 0));
+  const bool model = kind == EventKind::kCompile || kind == EventKind::kCall;
+  Object* inner = const_cast<Object*>(given.get(model ? "model" : "module", 0));
   if (inner != nullptr) promote(inner);
   Object* wrapper = make(Type::kModel, node);
   wrapper->wrapped = inner;

@@ -1,4 +1,6 @@
 // Accumulation windows: when gradients are reduced, losses scaled, schedules stepped.
+#include <algorithm>
+
 #include "base/text.h"
 #include "knowledge/code/names.h"
 #include "knowledge/code_rules/accumulation.h"
@@ -71,6 +73,18 @@ bool backward_between(const Trace& trace, const Event& from, const Event& to) {
   return false;
 }
 
+bool names_a_window(std::string_view text) {
+  return contains_ignoring_case(text, "accum") || contains_ignoring_case(text, "micro") ||
+         contains_ignoring_case(text, "grad_acc");
+}
+
+// updates * accum: a number of microbatches.
+bool multiplied_by_window(const Object* value) {
+  return made_from(value, [](const Object& object) {
+    return object.node.is("binary_operator") && object.node.child("operator").is("*") && names_a_window(object.node.text());
+  });
+}
+
 // A schedule whose length is the number of microbatches: stepping it on each of them is meant.
 bool counts_microbatches(const Object* scheduler) {
   scheduler = core_of(scheduler);
@@ -78,6 +92,7 @@ bool counts_microbatches(const Object* scheduler) {
   bool length = false, divided = false;
   for (const Argument& argument : scheduler->made_by->list) {
     const std::string_view text = argument.node.text();
+    if (multiplied_by_window(argument.value) || (argument.value->function != nullptr && names_a_window(text))) return true;
     divided |= contains(text, "/") || contains_operator(argument.value, "/") || contains_operator(argument.value, "//");
     length |= contains(text, "len(") || contains_ignoring_case(text, "micro") ||
               made_from(argument.value, [](const Object& object) { return object.callee == "len"; });
@@ -97,11 +112,54 @@ bool is_pretrained(const Object& object) {
   return ends_with_part(object.callee, "from_pretrained");
 }
 
-// A loss function's mean, or the loss that a Hugging Face model gives with its output.
+bool names_a_loss(std::string_view name) {
+  return contains_ignoring_case(name, "loss") || contains_ignoring_case(name, "criterion") ||
+         contains_ignoring_case(name, "objective");
+}
+
+bool is_mean_of_torch(const Object& criterion) {
+  if (!criterion.callee.starts_with("torch.nn.") || !contains(last_part(criterion.callee), "Loss") || !criterion.made_by)
+    return false;
+  const Object* reduction = criterion.made_by->get("reduction");
+  return reduction == nullptr || is_constant_text(reduction, "mean");
+}
+
+// What a model that was not sent gives, itself or in its output.
+bool is_output(const Object& object) {
+  return object.callee == "()" && object.receiver != nullptr && object.receiver->type == Type::kModel &&
+         core_of(object.receiver)->of_class == nullptr;
+}
+
+// Told a number to divide by, it may scale.
+bool may_scale(const Arguments& given) {
+  for (const Argument& argument : given.list) {
+    if (argument.name == "*" || argument.name == "**") return true;
+    for (const std::string_view word : {"accum", "num_items", "num_tok", "total", "denom", "scale", "world", "count", "reduc"}) {
+      if (contains_ignoring_case(argument.node.text(), word)) return true;
+    }
+  }
+  return false;
+}
+
+// A loss function that was not sent, of what a model gave.
+bool is_foreign_loss(const Object& object) {
+  if (object.made_by == nullptr || may_scale(*object.made_by)) return false;
+  const bool function = object.callee.find('.') != 0 && object.callee != "()" && !object.callee.starts_with("torch.") &&
+                        object.callee.size() > 2 && (names_a_loss(last_part(object.callee)) || names_a_loss(object.name));
+  const bool held = object.callee == "()" && object.receiver != nullptr && object.receiver->type == Type::kUnknown &&
+                    names_a_loss(object.receiver->name);
+  if (!function && !held) return false;
+  return std::ranges::any_of(object.made_by->list,
+                             [](const Argument& given) { return made_from(given.value, is_output); });
+}
+
+// A loss function's mean, or the loss that a model gives with its output.
 bool is_mean_loss(const Object& object) {
-  if (object.callee == ".mean") return true;
+  if (object.callee == ".mean" || object.callee == "torch.mean") return true;
   if (object.name == "loss" && object.parent != nullptr && object.callee.empty())
-    return made_from(object.parent, is_pretrained);
+    return made_from(object.parent, is_pretrained) || made_from(object.parent, is_output);
+  if (object.callee == "()" && object.receiver != nullptr && is_mean_of_torch(*object.receiver)) return true;
+  if (is_foreign_loss(object) || (is_output(object) && names_a_loss(object.name))) return true;
   const std::string_view name = last_part(object.callee);
   const bool named = name.ends_with("_loss") || name == "cross_entropy" || name.starts_with("binary_cross_entropy");
   if (!named || object.made_by == nullptr || !object.callee.starts_with("torch.nn.functional.")) return false;
@@ -121,6 +179,13 @@ bool scales_elsewhere(const Program& program) {
   for (const std::string_view name : {".set_gradient_divide_factor", ".set_reduce_scatter_divide_factor", ".div_",
                                       ".mul_", "torch._foreach_div_", "torch._foreach_mul_"}) {
     if (program.calls(name)) return true;
+  }
+  for (const Trace& trace : program.traces()) {  // p.grad /= n
+    for (const Event& event : trace.events) {
+      if (event.is(EventKind::kOperator) && (event.callee == "/=" || event.callee == "*=") &&
+          event.node.child("left").child("attribute").text() == "grad")
+        return true;
+    }
   }
   return false;
 }

@@ -10,7 +10,7 @@ using namespace code;
 bool awaits_somewhere(const Program& program) {
   for (const std::string_view name : {".result", ".wait", ".exception", "concurrent.futures.wait",
                                       "concurrent.futures.as_completed", "asyncio.wrap_future"}) {
-    if (program.calls(name)) return true;
+    if (program.may_call(name)) return true;
   }
   return false;
 }
@@ -37,7 +37,7 @@ bool is_lost(const Trace& trace, const Event& save) {
     if ((again || event.is(EventKind::kDestroyGroup)) && compatible(event, save))
       return !awaited_between(trace, save.index, i);
   }
-  return trace.from_entry && trace.complete;
+  return trace.from_entry && trace.complete && !save.file->cut_off;
 }
 
 }  // namespace

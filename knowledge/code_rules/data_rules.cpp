@@ -177,7 +177,7 @@ void no_distributed_sampler(const Program& program, Findings& findings) {
 }
 
 void missing_set_epoch(const Program& program, Findings& findings) {
-  if (program.calls(".set_epoch") || program.uses_accelerate()) return;
+  if (program.may_call(".set_epoch") || program.uses_accelerate()) return;
   for (const Trace& trace : program.traces()) {
     for (const Event& made : trace.events) {
       const Object* loader = made.result;

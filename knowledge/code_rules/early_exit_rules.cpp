@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "base/text.h"
 #include "knowledge/code/names.h"
 #include "knowledge/code_rules/checks.h"
@@ -38,6 +40,11 @@ bool comes_from_own_data(const Trace& trace, const Event& jump, const Object* va
     if (follow && comes_from_own_data(trace, jump, item, attribute, budget)) return true;
   }
   if (comes_from_own_data(trace, jump, value->receiver, attribute, budget)) return true;
+  // self.bad += 1 under `if loss > best`: what decided it decides what follows from it.
+  for (const Guard* guard = value->has(kLocal) ? value->guard : nullptr; guard != nullptr; guard = guard->outer) {
+    if (under(jump, guard) || (guard->taints & kLocal) == 0 || (guard->taints & kReduced) != 0) continue;
+    if (comes_from_own_data(trace, jump, guard->value, false, budget)) return true;
+  }
   if (value->parent != value->receiver && comes_from_own_data(trace, jump, value->parent, true, budget)) return true;
   if (value->made_by == nullptr || (attribute && value->callee.starts_with("."))) return false;
   for (const Argument& argument : value->made_by->list) {
@@ -83,6 +90,18 @@ const Event* skipped_joint(const Program& program, const Trace& trace, const Eve
   return nullptr;
 }
 
+// `except ...: continue` around a step: the rank that fails is out of the step while the others are in its collectives.
+bool leaves_a_step(const Trace& trace, const Event& jump, const Guard& guard) {
+  if (guard.kind != GuardKind::kExcept || jump.callee != "continue") return false;
+  const std::string_view clause = guard.test.text().substr(0, guard.test.text().find(':'));
+  if (contains(clause, "KeyboardInterrupt") || contains(clause, "ImportError")) return false;
+  const Node body = guard.statement.child("body");
+  return std::ranges::any_of(trace.events, [&](const Event& event) {
+    return event.index < jump.index && event.pass == jump.pass && is_joint(trace, event) && !event.is(EventKind::kStateDict) &&
+           reached_from(event, guard.file, body);
+  });
+}
+
 // `if not 0 <= rank < size: raise`: fails on no rank of a healthy job.
 bool checks_a_range(const Guard& guard) {
   return guard.test.text().find_first_of("<>") != std::string_view::npos;
@@ -122,7 +141,11 @@ void rank_local_skip(const Program& program, Findings& findings) {
       const Guard* guard = local_condition(trace, jump);
       if (guard == nullptr || is_iterator_end(*guard) || agreed(*guard)) continue;
       const Event* skipped = skipped_joint(program, trace, jump, *guard);
-      if (skipped == nullptr) continue;
+      if (skipped == nullptr) {
+        if (leaves_a_step(trace, jump, *guard))
+          findings.at(jump, "A rank that fails inside of the step goes on alone, the others wait in it.");
+        continue;
+      }
       findings.at(jump, "Whether a rank leaves here depends on its own data; it then skips '" +
                             quote_input(skipped->node.text(), 60) + "' in line " + std::to_string(skipped->line()) +
                             ".");

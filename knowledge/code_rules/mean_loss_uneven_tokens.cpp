@@ -11,10 +11,26 @@ namespace {
 using namespace code;
 
 // A name that stands for the tokens that count: a response or attention mask, padding, labels.
+// Built by the code itself or by the model: as many positions in each row as the code chose.
+bool is_built(const Object& mask) {
+  static constexpr std::array<std::string_view, 9> kFactories = {"zeros", "ones", "full",       "rand",      "randn",
+                                                                 "empty", "tril", "zeros_like", "bernoulli"};
+  const Object* at = &mask;
+  for (int i = 0; i < 12 && at != nullptr; ++i) {
+    at = main_of(at);
+    if (at->callee == "()" && at->receiver != nullptr && at->receiver->type == Type::kModel) return true;
+    for (const std::string_view factory : kFactories) {
+      if (at->callee.starts_with("torch.") && last_part(at->callee) == factory) return true;
+    }
+    at = at->receiver;
+  }
+  return false;
+}
+
 bool is_token_mask(const Object& object) {
   static constexpr std::array<std::string_view, 4> kWords = {"mask", "valid", "pad", "keep"};
   for (const std::string_view word : kWords) {
-    if (contains_ignoring_case(object.name, word)) return true;
+    if (contains_ignoring_case(object.name, word)) return !is_built(object);
   }
   return false;
 }
@@ -46,12 +62,22 @@ bool divides_by_local_count(const Object& object) {
                     [](const Object& part) { return part.callee == "/" || part.identity == Identity::kWorldSize; });
 }
 
+// The arguments that say how labels are averaged: of the functional call, or of the criterion that is called.
+const Arguments* options_of(const Object& loss) {
+  if (loss.callee == "torch.nn.functional.cross_entropy" || loss.callee == "torch.nn.functional.nll_loss")
+    return loss.made_by;
+  const Object* criterion = loss.callee == "()" ? main_of(loss.receiver) : nullptr;
+  const bool known = criterion != nullptr &&
+                     (criterion->callee == "torch.nn.CrossEntropyLoss" || criterion->callee == "torch.nn.NLLLoss");
+  return known ? criterion->made_by : nullptr;
+}
+
 bool averages_over_labels(const Object& object, bool lengths_vary) {
-  if (object.callee != "torch.nn.functional.cross_entropy" && object.callee != "torch.nn.functional.nll_loss")
-    return false;
-  const Object* reduction = object.made_by->get("reduction");
+  const Arguments* options = options_of(object);
+  if (options == nullptr) return false;
+  const Object* reduction = options->get("reduction");
   if (reduction != nullptr && !is_constant_text(reduction, "mean")) return false;
-  return object.made_by->find("ignore_index") != nullptr || (lengths_vary && object.made_by->has_unknown() == false);
+  return options->find("ignore_index") != nullptr || (lengths_vary && !options->has_unknown());
 }
 
 // Padding collates, labels of -100 or a test for empty targets somewhere in the files.

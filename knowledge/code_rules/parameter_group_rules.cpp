@@ -4,6 +4,7 @@
 #include "base/text.h"
 #include "knowledge/code/names.h"
 #include "knowledge/code_rules/checks.h"
+#include "knowledge/code_rules/participation.h"
 #include "knowledge/code_rules/sharding.h"
 
 namespace fx::knowledge::checks {
@@ -85,7 +86,7 @@ bool separates_frozen(const Object* policy) {
 // Adapters, or single parameters frozen: some inner layers then hold both kinds.
 bool mixes_frozen(const Trace& trace, const Event& shard) {
   const Object* core = core_of(shard.subject);
-  if (core->callee == "peft.get_peft_model" || core->callee == "peft.PeftModel.from_pretrained") return true;
+  if (core->callee == "peft.PeftModel.from_pretrained") return true;
   for (std::uint32_t i = 0; i < shard.index; ++i) {
     const Event& event = trace.events[i];
     if (event.is(EventKind::kCall) &&
@@ -103,6 +104,48 @@ bool mixes_frozen(const Trace& trace, const Event& shard) {
       return true;
   }
   return false;
+}
+
+bool sets_requires_grad(const Event& event, const Object* model, bool on) {
+  if (event.callee == ".requires_grad_" && same_model(event.subject, model)) {
+    const Object* value = event.argument("requires_grad", 0);
+    return (value == nullptr || value->is_true()) == on;
+  }
+  if (!event.is(EventKind::kSetAttribute) || event.callee != "requires_grad") return false;
+  const Object* value = event.argument("", 0);
+  if (value == nullptr || (on ? !value->is_true() : !value->is_false())) return false;
+  const Object* parameter = parameter_behind(event.receiver);
+  return parameter != nullptr && same_model(model_of_parameter(parameter), model);
+}
+
+// Parameters that train beside those the event picks: all of them, unless the model was frozen and nothing else
+// switched on again.
+bool others_train(const Trace& trace, const Event& picked, const Object* model, std::uint32_t until) {
+  bool frozen = false, others = false;
+  for (std::uint32_t i = 0; i < until; ++i) {
+    const Event& event = trace.events[i];
+    frozen |= event.callee == "peft.get_peft_model" && same_model(event.subject, model);
+    frozen |= event.guard == picked.guard ? false : sets_requires_grad(event, model, false);
+    others |= sets_requires_grad(event, model, true) && !(picked.guard != nullptr && under(event, picked.guard));
+  }
+  return !frozen || others;
+}
+
+// p.data = p.data.float() for the parameters that a condition picks.
+bool mixes_by_name(const Trace& trace, const Event& set) {
+  const Object* parameter = parameter_behind(set.receiver);
+  const Object* model = model_of_parameter(parameter);
+  if (model == nullptr || set.guard == nullptr || set.loop == nullptr) return false;
+  int bits = 0;
+  for (std::uint32_t i = set.index; i-- > 0 && bits == 0 && i + 16 > set.index;) {
+    const Event& cast = trace.events[i];
+    if (cast.file == set.file && within(cast.node, set.node)) bits = cast_bits(cast);
+  }
+  const bool picks = set.guard->file == set.loop->file && within(set.guard->statement, set.loop->node);
+  const Event* shard = next_shard(trace, model, set.index);
+  const int whole = stored_bits(root_of(model));
+  return bits != 0 && picks && shard != nullptr && whole != 0 && whole != bits &&
+         others_train(trace, set, model, shard->index);
 }
 
 }  // namespace
@@ -136,6 +179,10 @@ void tied_weights_split(const Program& program, Findings& findings) {
 
 void mixed_dtype_group(const Program& program, Findings& findings) {
   for (const Trace& trace : program.traces()) {
+    for (const Event& set : trace.events) {
+      if (set.is(EventKind::kSetAttribute) && set.callee == "data" && set.pass == 1 && mixes_by_name(trace, set))
+        findings.at(set);
+    }
     for (const Event& cast : trace.events) {
       const int bits = cast_bits(cast);
       if (bits == 0 || cast.pass != 1 || cast.subject == nullptr || cast.subject->type != Type::kModel) continue;

@@ -146,10 +146,36 @@ bool within(Node inner, Node outer) {
   return inner && outer && inner.begin() >= outer.begin() && inner.end() <= outer.end();
 }
 
+bool reached_from(const Event& event, const SourceFile* file, Node node) {
+  if (event.file == file && within(event.node, node)) return true;
+  for (const Frame* frame = event.frame; frame != nullptr; frame = frame->caller) {
+    if (frame->call_file == file && within(frame->call, node)) return true;
+  }
+  return false;
+}
+
+namespace {
+
+// fn(...) where fn is a parameter of a function around: the call of a decorator's wrapper, which every function shares.
+bool calls_a_parameter(Node call) {
+  const Node name = call.child("function");
+  if (!name.is("identifier")) return false;
+  for (Node at = call.parent(); at; at = at.parent()) {
+    for (const Node parameter : at.is("function_definition") ? at.child("parameters").children() : std::vector<Node>{}) {
+      if (parameter.text() == name.text()) return true;
+    }
+  }
+  return false;
+}
+
+}  // namespace
+
 std::pair<const SourceFile*, Node> below(const Event& event, const Guard& guard) {
   if (event.file == guard.file && within(event.node, guard.statement)) return {event.file, event.node};
   for (const Frame* frame = event.frame; frame != nullptr; frame = frame->caller) {
-    if (frame->call_file == guard.file && within(frame->call, guard.statement)) return {frame->call_file, frame->call};
+    if (frame->call_file != guard.file || !within(frame->call, guard.statement)) continue;
+    if (calls_a_parameter(frame->call)) return {event.file, event.node};
+    return {frame->call_file, frame->call};
   }
   return {event.file, event.node};
 }

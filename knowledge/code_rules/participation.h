@@ -22,5 +22,7 @@ bool other_branch_matches(const code::Trace& trace, const code::Event& event, co
 // The event, or the call below the condition that leads to it.
 std::pair<const code::SourceFile*, code::Node> below(const code::Event& event, const code::Guard& guard);
 bool within(code::Node inner, code::Node outer);
+// The event stands inside of the node, or some call on the way to it does.
+bool reached_from(const code::Event& event, const code::SourceFile* file, code::Node node);
 
 }  // namespace fx::knowledge

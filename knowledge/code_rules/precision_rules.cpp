@@ -25,7 +25,7 @@ SeenTypes seen_types(const Program& program) {
   for (const Trace& trace : program.traces()) {
     for (const Event& event : trace.events) {
       if (event.is(EventKind::kShard)) seen.add(policy_type(event));
-      if (!event.is(EventKind::kForward) || without_grad(event)) continue;
+      if (without_grad(event)) continue;  // what runs under autocast may hand the model to a function that was not sent
       if (const Context* autocast = autocast_around(event)) seen.add(autocast_type(*autocast));
     }
   }

@@ -1,4 +1,5 @@
 // What goes into a checkpoint file, and who writes it.
+#include <algorithm>
 #include <array>
 
 #include "base/text.h"
@@ -46,8 +47,21 @@ bool is_torch_save(const Event& event) {
   return event.is(EventKind::kSave) && event.callee == "torch.save";
 }
 
+// path.write_text(...), frame.to_csv(path), numpy.save(path, ...)
+constexpr std::array<std::string_view, 2> kPathWrites = {".write_text", ".write_bytes"};
+constexpr std::array<std::string_view, 8> kOtherWrites = {"numpy.save",  "numpy.savez", "numpy.savez_compressed",
+                                                          "numpy.savetxt", ".to_csv",   ".to_parquet",
+                                                          ".to_pickle",  "pickle.dump"};
+
+template <std::size_t N>
+bool is_one_of(const std::array<std::string_view, N>& names, std::string_view name) {
+  return std::ranges::find(names, name) != names.end();
+}
+
 const Object* path_of(const Event& event) {
   if (event.arguments == nullptr) return nullptr;
+  if (is_one_of(kPathWrites, event.callee) || event.callee == ".open") return event.receiver;
+  if (is_one_of(kOtherWrites, event.callee)) return event.arguments->get("path", event.callee == "pickle.dump" ? 1 : 0);
   if (event.callee == "open") return event.arguments->get("file", 0);
   if (event.callee == "torch.save") return event.arguments->get("f", 1);
   if (event.callee == "safetensors.torch.save_file") return event.arguments->get("filename", 1);
@@ -55,14 +69,17 @@ const Object* path_of(const Event& event) {
 }
 
 bool opens_for_writing(const Event& event) {
-  if (event.callee != "open" || !event.is(EventKind::kCall)) return false;
-  const Object* mode = event.argument("mode", 1);
+  const bool method = event.callee == ".open";
+  if ((event.callee != "open" && !method) || !event.is(EventKind::kCall)) return false;
+  const Object* mode = event.argument("mode", method ? 0 : 1);
   return mode != nullptr && mode->type == Type::kText && mode->constant &&
          (contains(mode->name, "w") || contains(mode->name, "x"));
 }
 
 bool writes(const Event& event) {
   if (opens_for_writing(event)) return true;
+  if (event.is(EventKind::kCall) && (is_one_of(kPathWrites, event.callee) || is_one_of(kOtherWrites, event.callee)))
+    return event.callee != "pickle.dump";
   if (!event.is(EventKind::kSave) || event.callee == ".push_to_hub" || event.callee == ".save" ||
       event.callee == ".save_model")
     return false;

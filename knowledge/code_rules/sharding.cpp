@@ -11,9 +11,21 @@ using namespace code;
 
 namespace {
 
-constexpr int kMaxSteps = 12;  // of a chain from a value back to a parameter
+constexpr int kMaxSteps = 40;  // from a value back to a parameter
+// Conversions to plain tensors, and reductions to a number, which mixes with anything.
+constexpr std::array<std::string_view, 13> kLeaveParameters = {".to_local", ".full_tensor", ".item", ".tolist", ".norm",
+                                                               ".sum",      ".mean",        ".max",  ".min",    ".std",
+                                                               ".var",      ".numel",       ".size"};
 constexpr std::array<std::string_view, 9> kBlockNames = {
     "layers", "blocks", "h", "encoder_layers", "decoder_layers", "block", "layer", "stages", "units"};
+
+constexpr std::array<std::string_view, 9> kLikeTheirArgument = {
+    "torch.zeros_like", "torch.ones_like", "torch.empty_like", "torch.rand_like", "torch.randn_like",
+    "torch.abs",        "torch.sign",      "torch.clone",      "torch.where"};
+
+bool is_elementwise(std::string_view callee) {
+  return std::ranges::find(kLikeTheirArgument, callee) != kLikeTheirArgument.end();
+}
 
 bool is_block_list(const Object* object) {
   return object->callee == "torch.nn.ModuleList" && !object->items.empty();
@@ -71,20 +83,43 @@ ShardedClasses sharded_classes(const Program& program) {
   return classes;
 }
 
-const Object* parameter_behind(const Object* value) {
-  for (int i = 0; i < kMaxSteps && value != nullptr; ++i) {
+namespace {
+
+const Object* parameter_within(const Object* value, int& budget);
+
+// p > cut, p * mask, torch.zeros_like(p): as long as the parameter.
+const Object* operand_within(const Object& value, int& budget) {
+  const bool computed = value.type == Type::kBool || value.callee.size() <= 2;
+  if (value.made_by == nullptr || (!computed && !is_elementwise(value.callee))) return nullptr;
+  for (const Argument& operand : value.made_by->list) {
+    if (const Object* parameter = parameter_within(operand.value, budget)) return parameter;
+  }
+  return nullptr;
+}
+
+const Object* parameter_within(const Object* value, int& budget) {
+  while (value != nullptr && --budget >= 0) {
     value = main_of(value);
-    if (value->callee == ".to_local" || value->callee == ".full_tensor" || value->callee == ".item" ||
-        value->callee == "()")
+    if (value->callee == "()" || std::ranges::find(kLeaveParameters, value->callee) != kLeaveParameters.end())
       return nullptr;
     const Object* owner = value->parent == nullptr ? nullptr : main_of(value->parent);
     if (value->element && owner != nullptr && owner->type == Type::kParameters) return value;
-    if (owner != nullptr && (value->name == "data" || value->name == "grad"))
+    if (owner != nullptr && (value->name == "data" || value->name == "grad")) {
       value = owner;
-    else
+    } else if (const Object* parameter = operand_within(*value, budget)) {
+      return parameter;
+    } else {
       value = value->receiver;
+    }
   }
   return nullptr;
+}
+
+}  // namespace
+
+const Object* parameter_behind(const Object* value) {
+  int budget = kMaxSteps;
+  return parameter_within(value, budget);
 }
 
 const Object* model_of_parameter(const Object* parameter) {

@@ -23,14 +23,6 @@ bool ends_by_vote(const Trace& trace, const Loop& loop) {
   return false;
 }
 
-bool holds(const Loop& loop, const Event& event) {
-  if (loop.file == event.file && within(event.node, loop.node)) return true;
-  for (const Frame* frame = event.frame; frame != nullptr; frame = frame->caller) {
-    if (frame->call_file == loop.file && within(frame->call, loop.node)) return true;
-  }
-  return false;
-}
-
 bool joins_uneven_inputs(const Event& event) {
   for (const Context* at = event.context; at != nullptr; at = at->outer) {
     if (contains(at->callee, "join") || contains(at->callee, "Join")) return true;
@@ -52,7 +44,7 @@ void uneven_batches_per_rank(const Program& program, Findings& findings) {
         if ((loop->taints & kUneven) == 0 || (loop->taints & kEndless) != 0) continue;
         if (loop->node.is("for_in_clause") || ends_by_vote(trace, *loop)) break;
         // A loop inside a generator belongs to the loop that consumes it.
-        if (!holds(*loop, forward)) continue;
+        if (!reached_from(forward, loop->file, loop->node)) continue;
         findings.at(loop->file, loop->node);
         break;
       }

@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "base/text.h"
 #include "knowledge/code_rules/checks.h"
 #include "knowledge/code_rules/participation.h"
 #include "knowledge/code_rules/sharding.h"
@@ -44,19 +45,52 @@ bool kept_after(Node body, std::size_t from, std::string_view name) {
   return false;
 }
 
+// The comprehension whose items the call makes; list(map(wrapper, modules)) is one too.
+Node collected(Node call) {
+  const Node up = call.parent();
+  const bool item = call.field() == "body" && (up.is("list_comprehension") || up.is("set_comprehension"));
+  return item ? up : call;
+}
+
+// A later line of the function, or an earlier one of a loop around, reads the name. At module level anybody may.
+bool read_after(Node assignment, std::string_view name) {
+  Node scope = assignment.parent();
+  bool loops = false;
+  for (; scope && !scope.is("function_definition"); scope = scope.parent())
+    loops |= scope.is("for_statement") || scope.is("while_statement");
+  if (!scope) return true;
+  std::vector<Node> open = {scope.child("body")};
+  while (!open.empty()) {
+    const Node node = open.back();
+    open.pop_back();
+    const bool nested = node.is("function_definition") || node.is("lambda");
+    if (node.is("global_statement") || node.is("nonlocal_statement") || (nested && contains(node.text(), name))) return true;
+    const bool bound = node.field() == "left" && node.parent().is("assignment");
+    const bool reachable = loops || node.begin() >= assignment.end();
+    if (node.is("identifier") && !bound && reachable && node.text() == name && !within(node, assignment)) return true;
+    for (Node child = node.first_child(); child; child = child.next_sibling()) open.push_back(child);
+  }
+  return false;
+}
+
 }  // namespace
 
 void wrap_result_discarded(const Program& program, Findings& findings) {
   for (const Trace& trace : program.traces()) {
     for (const Event& event : trace.events) {
       if (!returns_a_wrapper(event) || !event.node.is("call")) continue;
-      const Node parent = event.node.parent();
+      const Node value = collected(event.node);  // the call, or the list that is made of its results
+      const Node parent = value.parent();
       if (parent.is("expression_statement")) {
         findings.at(event);
         continue;
       }
       const Node target = parent.is("assignment") ? parent.child("left") : Node();
       if (!target.is("identifier")) continue;
+      if (!read_after(parent, target.text())) {
+        findings.at(event, "Nothing reads the result.");
+        continue;
+      }
       for (const Loop* loop = event.loop; loop != nullptr; loop = loop->outer) {
         const bool rebinds = loop->file == event.file && within(event.node, loop->node) &&
                              binds(loop->node.child("left"), target.text());

@@ -32,13 +32,21 @@ bool steps_between(const Trace& trace, const Event& from, const Event& to) {
   return false;
 }
 
+// What a failed step left is dropped on purpose.
+bool in_handler(const Event& event) {
+  for (const Guard* guard = event.guard; guard != nullptr; guard = guard->outer) {
+    if (guard->kind == GuardKind::kExcept) return true;
+  }
+  return false;
+}
+
 void cleared_before_step(const Trace& trace, Findings& findings) {
   for (const Event& step : trace.events) {
     if (!step.is(EventKind::kStep) || step.pass != 1) continue;
     const Event* zero = previous(trace, step.index, EventKind::kZeroGrad, step);
     const Event* backward = previous(trace, step.index, EventKind::kBackward, step);
     if (zero == nullptr || backward == nullptr || zero->index < backward->index || zero->pass != 1) continue;
-    if (!compatible(*zero, *backward) || !clears(trace, *zero, step) || steps_between(trace, *backward, step)) continue;
+    if (in_handler(*zero) || !compatible(*zero, *backward) || !clears(trace, *zero, step) || steps_between(trace, *backward, step)) continue;
     findings.at(*zero, "The gradients of the backward pass before are gone when the optimizer steps.");
   }
 }
@@ -75,7 +83,7 @@ void zero_grad_misplaced(const Program& program, Findings& findings) {
     cleared_before_step(trace, findings);
     if (!program.uses_accelerate()) cleared_in_every_microbatch(trace, findings);
   }
-  if (program.calls(".zero_grad") || sets_gradients_to_none(program)) return;
+  if (program.may_call(".zero_grad") || sets_gradients_to_none(program)) return;
   for (const Trace& trace : program.traces()) {
     for (const Event& step : trace.events) {
       if (step.is(EventKind::kStep) && trains_in_loop(trace, step))
