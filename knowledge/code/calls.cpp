@@ -141,9 +141,9 @@ Object* Interpreter::call_object(Object* callee, Arguments& given, Node node) {
 // A plain function, or a method got through its class: Base.__init__(self, ...), or inside a decorator.
 Object* Interpreter::call_function(Object* called, Arguments& given, Node node) {
   const Function& function = *called->function;
-  const bool takes_self =
-      function.of_class != nullptr &&
-      std::ranges::none_of(function.decorators, [](auto name) { return name == "staticmethod" || name == "classmethod"; });
+  const bool takes_self = function.of_class != nullptr && std::ranges::none_of(function.decorators, [](auto name) {
+                            return name == "staticmethod" || name == "classmethod";
+                          });
   if (!takes_self || given.list.empty() || !given.list.front().name.empty())
     return invoke(function, nullptr, called->scope, given, node);
   Arguments& rest = program_.arguments_.emplace_back();

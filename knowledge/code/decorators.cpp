@@ -17,7 +17,8 @@ bool is_context(std::string_view decorator) {
 // Run the function on one rank only: rank_zero_only of several libraries, accelerator.on_main_process.
 bool is_for_one_rank(std::string_view decorator) {
   const std::string_view name = last_part(decorator);
-  if (name.starts_with("on_main") || name.starts_with("on_local_main") || name.starts_with("on_last_process")) return true;
+  if (name.starts_with("on_main") || name.starts_with("on_local_main") || name.starts_with("on_last_process"))
+    return true;
   const bool only = contains(name, "only");
   return only && (contains(name, "rank") || contains(name, "main") || contains(name, "master"));
 }

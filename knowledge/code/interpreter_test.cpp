@@ -49,7 +49,8 @@ TEST(Interpreter, AClosureSeesTheNamesAroundIt) {
       "from n import Net\n"
       "m = build(Net())\nm(1)\n");
   ASSERT_EQ(events_of(*program, EventKind::kShard).size(), 1u);
-  EXPECT_TRUE(same_model(events_of(*program, EventKind::kShard)[0]->subject, events_of(*program, EventKind::kForward)[0]->subject));
+  EXPECT_TRUE(same_model(events_of(*program, EventKind::kShard)[0]->subject,
+                         events_of(*program, EventKind::kForward)[0]->subject));
 }
 
 TEST(Interpreter, AGeneratorRunsWhereItIsConsumed) {
@@ -86,8 +87,41 @@ TEST(Interpreter, AManagerOfTheFilesIsAroundItsBlock) {
   EXPECT_TRUE(without_grad(*waits[0]));
 }
 
+TEST(Interpreter, ADecoratorOfTheFilesIsPartOfTheCall) {
+  const auto program = program_of(
+      "def only_first(fn):\n"
+      "    def inner(*args):\n        if dist.get_rank() == 0:\n            return fn(*args)\n"
+      "    return inner\n"
+      "class A:\n"
+      "    @only_first\n    def end(self, x):\n        self.x = x\n        dist.barrier()\n"
+      "A().end(1)\n");
+  const auto waits = events_of(*program, EventKind::kCollective);
+  ASSERT_EQ(waits.size(), 1u);
+  EXPECT_NE(rank_guard(*waits[0]), nullptr);
+}
+
+TEST(Interpreter, AFunctionOfAClassTakesItsObjectAsTheFirstArgument) {
+  const auto program = program_of(
+      "class Base:\n    def __init__(self, group):\n        self.group = group\n"
+      "class Child(Base):\n    def __init__(self):\n        Base.__init__(self, 'g')\n"
+      "dist.barrier(Child().group)\n");
+  const Event* wait = call_of(*program, "torch.distributed.barrier");
+  ASSERT_NE(wait, nullptr);
+  EXPECT_TRUE(is_constant_text(wait->argument("group", 0), "g"));
+}
+
+TEST(Interpreter, AWrapperHandsOnTheMethodsOfWhatItHolds) {
+  const auto program = program_of(
+      "import torch.nn as nn\nfrom torch.distributed.fsdp import FullyShardedDataParallel as FSDP\n"
+      "class Net(nn.Module):\n    def encode(self, x):\n        dist.barrier()\n"
+      "FSDP(Net()).encode(1)\n");
+  EXPECT_EQ(events_of(*program, EventKind::kForwardMethod).size(), 1u);
+  EXPECT_EQ(events_of(*program, EventKind::kCollective).size(), 1u);
+}
+
 TEST(Interpreter, WhatNobodyCallsRunsByItself) {
-  const auto program = program_of("class A:\n    def one(self):\n        dist.barrier()\n    def two(self):\n        dist.barrier()\n");
+  const auto program =
+      program_of("class A:\n    def one(self):\n        dist.barrier()\n    def two(self):\n        dist.barrier()\n");
   EXPECT_EQ(program->traces().size(), 2u);
 }
 
@@ -95,7 +129,8 @@ TEST(Interpreter, AnyLengthOfInputIsBounded) {
   std::string text = "def f0(x):\n    return x\n";
   for (int i = 1; i < 400; ++i) {
     const std::string before = "f" + std::to_string(i - 1);
-    text += "def f" + std::to_string(i) + "(x):\n    " + before + "(x)\n    " + before + "(x)\n    return " + before + "(x)\n";
+    text += "def f" + std::to_string(i) + "(x):\n    " + before + "(x)\n    " + before + "(x)\n    return " + before +
+            "(x)\n";
   }
   const auto program = program_of(text + "f399(1)\n");
   EXPECT_FALSE(program->traces()[0].complete);

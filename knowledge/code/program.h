@@ -71,7 +71,7 @@ struct SourceFile {
   std::vector<const Function*> functions;  // all, nested and methods too
   std::vector<const Class*> classes;
   std::unordered_map<std::uint32_t, std::pair<std::size_t, std::size_t>> imports_at;  // by its statement: [first, end)
-  std::unordered_map<std::uint32_t, const Function*> function_at;  // by the index of its node
+  std::unordered_map<std::uint32_t, const Function*> function_at;                     // by the index of its node
   std::unordered_map<std::uint32_t, const Class*> class_at;
   std::unordered_map<std::string_view, std::string_view> bound;  // imported names -> canonical targets
   bool cut_off = false;    // ends inside of a bracket, string or block: the rest was not sent

@@ -1,6 +1,7 @@
 #include "knowledge/code/reader.h"
 
 #include <algorithm>
+#include <cctype>
 
 #include "base/text.h"
 #include "knowledge/code/names.h"
@@ -59,6 +60,8 @@ bool ends_open(std::string_view text) {
       quote = triple == "\"\"\"" || triple == "\'\'\'" ? triple : text.substr(i, 1);
       i += quote.size() - 1;
     }
+    // A word in the first column begins a statement: a bracket before it was a slip, not the end.
+    if (i > 0 && text[i - 1] == '\n' && std::isalpha(static_cast<unsigned char>(c)) != 0) depth = 0;
     if (c == '(' || c == '[' || c == '{') ++depth;
     if ((c == ')' || c == ']' || c == '}') && depth > 0) --depth;
     if (c != ' ' && c != '\n' && c != '\r' && c != '\t') last = c;

@@ -40,9 +40,10 @@ TEST(Reader, AnImportInsideAFunctionCounts) {
 }
 
 TEST(Reader, RelativeImportsFindTheFilesOfTheRequest) {
-  const auto program = program_of_files({{"pkg/run.py", "from .sub.steps import finish\nfinish()\n"},
-                                         {"pkg/sub/steps.py", "from ..base import wait\n\n\ndef finish():\n    wait()\n"},
-                                         {"pkg/base.py", "import torch.distributed as dist\n\n\ndef wait():\n    dist.barrier()\n"}});
+  const auto program =
+      program_of_files({{"pkg/run.py", "from .sub.steps import finish\nfinish()\n"},
+                        {"pkg/sub/steps.py", "from ..base import wait\n\n\ndef finish():\n    wait()\n"},
+                        {"pkg/base.py", "import torch.distributed as dist\n\n\ndef wait():\n    dist.barrier()\n"}});
   ASSERT_EQ(events_of(*program, EventKind::kCollective).size(), 1u);
   const auto chain = call_chain(*events_of(*program, EventKind::kCollective)[0]);
   ASSERT_EQ(chain.size(), 2u);
@@ -51,9 +52,10 @@ TEST(Reader, RelativeImportsFindTheFilesOfTheRequest) {
 }
 
 TEST(Reader, ClassesFollowTheirBasesAcrossFiles) {
-  const auto program = program_of_files({{"base.py", "import torch.nn as nn\nclass Base(nn.Module):\n    pass\n"},
-                                         {"net.py", "from base import Base\nclass Net(Base):\n    pass\nclass Plain:\n    pass\n"},
-                                         {"t.py", "import torch.distributed\n"}});
+  const auto program =
+      program_of_files({{"base.py", "import torch.nn as nn\nclass Base(nn.Module):\n    pass\n"},
+                        {"net.py", "from base import Base\nclass Net(Base):\n    pass\nclass Plain:\n    pass\n"},
+                        {"t.py", "import torch.distributed\n"}});
   bool net = false, plain = true;
   for (const Class& known : program->classes()) {
     if (known.name == "Net") net = known.is_module;
@@ -61,6 +63,17 @@ TEST(Reader, ClassesFollowTheirBasesAcrossFiles) {
   }
   EXPECT_TRUE(net);
   EXPECT_FALSE(plain);
+}
+
+TEST(Reader, WhatAFileThatStopsShortNeverCallsIsNotKnown) {
+  const auto whole = program_of("def f():\n    print('done')\n");
+  EXPECT_FALSE(whole->may_call(".set_epoch"));
+  for (const char* end : {"print('done',\n", "x = [1, 2\n", "text = \"\"\"begun\n"}) {
+    const auto part = program_of("dist.barrier()\n" + std::string(end));
+    EXPECT_TRUE(part->may_call(".set_epoch")) << end;
+    EXPECT_FALSE(part->calls(".set_epoch")) << end;
+  }
+  EXPECT_FALSE(program_of("def broken(:\n    pass\nprint('(')\n")->may_call(".set_epoch"));
 }
 
 TEST(Reader, OnlyDistributedTrainingIsInScope) {

@@ -63,7 +63,8 @@ std::vector<Changes::Change> Changes::all() const {
 
 std::vector<Changes::Change> Changes::undo() {
   std::vector<Change> changes = all();
-  for (std::size_t i = scope_.log_.size(); i-- > from_;) scope_.names_[scope_.log_[i].first].second = scope_.log_[i].second;
+  for (std::size_t i = scope_.log_.size(); i-- > from_;)
+    scope_.names_[scope_.log_[i].first].second = scope_.log_[i].second;
   scope_.log_.resize(from_);
   return changes;
 }

@@ -26,7 +26,7 @@ class Scope {
   friend class Changes;
   std::size_t place_of(std::string_view name) const;  // names_.size(): absent
 
-  std::vector<std::pair<std::string_view, Object*>> names_;  // nullptr: not bound any more
+  std::vector<std::pair<std::string_view, Object*>> names_;           // nullptr: not bound any more
   mutable std::unordered_map<std::string_view, std::size_t> places_;  // of a scope with many names
   std::vector<std::pair<std::size_t, Object*>> log_;                  // what stood there before, while someone asks
   int asked_ = 0;

@@ -23,18 +23,21 @@ TEST(Guards, EveryWayToAskForTheRankIsARankCondition) {
 }
 
 TEST(Guards, ARankOfAMatrixIsNone) {
-  const auto program = program_of("def f(rank, config):\n    if rank == 8:\n        dist.barrier()\n    if config.lora_rank > 4:\n        dist.barrier()\n");
+  const auto program = program_of(
+      "def f(rank, config):\n    if rank == 8:\n        dist.barrier()\n    if config.lora_rank > 4:\n        dist.barrier()\n");
   for (const Event* event : collectives(*program)) EXPECT_EQ(rank_guard(*event), nullptr);
 }
 
 TEST(Guards, AHelperThatAsksForTheRankPassesItOn) {
-  const auto program = program_of("def main_process():\n    return dist.get_rank() == 0\nif main_process():\n    dist.barrier()\n");
+  const auto program =
+      program_of("def main_process():\n    return dist.get_rank() == 0\nif main_process():\n    dist.barrier()\n");
   ASSERT_EQ(collectives(*program).size(), 1u);
   EXPECT_NE(rank_guard(*collectives(*program)[0]), nullptr);
 }
 
 TEST(Guards, BranchesExcludeEachOther) {
-  const auto program = program_of("def f(a):\n    if a:\n        dist.barrier()\n    else:\n        dist.all_reduce(1)\n    dist.broadcast(1, 0)\n");
+  const auto program = program_of(
+      "def f(a):\n    if a:\n        dist.barrier()\n    else:\n        dist.all_reduce(1)\n    dist.broadcast(1, 0)\n");
   const auto events = collectives(*program);
   ASSERT_EQ(events.size(), 3u);
   EXPECT_FALSE(compatible(*events[0], *events[1]));

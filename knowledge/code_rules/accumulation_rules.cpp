@@ -81,7 +81,8 @@ bool names_a_window(std::string_view text) {
 // updates * accum: a number of microbatches.
 bool multiplied_by_window(const Object* value) {
   return made_from(value, [](const Object& object) {
-    return object.node.is("binary_operator") && object.node.child("operator").is("*") && names_a_window(object.node.text());
+    return object.node.is("binary_operator") && object.node.child("operator").is("*") &&
+           names_a_window(object.node.text());
   });
 }
 
@@ -92,7 +93,8 @@ bool counts_microbatches(const Object* scheduler) {
   bool length = false, divided = false;
   for (const Argument& argument : scheduler->made_by->list) {
     const std::string_view text = argument.node.text();
-    if (multiplied_by_window(argument.value) || (argument.value->function != nullptr && names_a_window(text))) return true;
+    if (multiplied_by_window(argument.value) || (argument.value->function != nullptr && names_a_window(text)))
+      return true;
     divided |= contains(text, "/") || contains_operator(argument.value, "/") || contains_operator(argument.value, "//");
     length |= contains(text, "len(") || contains_ignoring_case(text, "micro") ||
               made_from(argument.value, [](const Object& object) { return object.callee == "len"; });
@@ -118,7 +120,8 @@ bool names_a_loss(std::string_view name) {
 }
 
 bool is_mean_of_torch(const Object& criterion) {
-  if (!criterion.callee.starts_with("torch.nn.") || !contains(last_part(criterion.callee), "Loss") || !criterion.made_by)
+  if (!criterion.callee.starts_with("torch.nn.") || !contains(last_part(criterion.callee), "Loss") ||
+      !criterion.made_by)
     return false;
   const Object* reduction = criterion.made_by->get("reduction");
   return reduction == nullptr || is_constant_text(reduction, "mean");
@@ -134,7 +137,8 @@ bool is_output(const Object& object) {
 bool may_scale(const Arguments& given) {
   for (const Argument& argument : given.list) {
     if (argument.name == "*" || argument.name == "**") return true;
-    for (const std::string_view word : {"accum", "num_items", "num_tok", "total", "denom", "scale", "world", "count", "reduc"}) {
+    for (const std::string_view word :
+         {"accum", "num_items", "num_tok", "total", "denom", "scale", "world", "count", "reduc"}) {
       if (contains_ignoring_case(argument.node.text(), word)) return true;
     }
   }
@@ -145,7 +149,8 @@ bool may_scale(const Arguments& given) {
 bool is_foreign_loss(const Object& object) {
   if (object.made_by == nullptr || may_scale(*object.made_by)) return false;
   const bool function = object.callee.find('.') != 0 && object.callee != "()" && !object.callee.starts_with("torch.") &&
-                        object.callee.size() > 2 && (names_a_loss(last_part(object.callee)) || names_a_loss(object.name));
+                        object.callee.size() > 2 &&
+                        (names_a_loss(last_part(object.callee)) || names_a_loss(object.name));
   const bool held = object.callee == "()" && object.receiver != nullptr && object.receiver->type == Type::kUnknown &&
                     names_a_loss(object.receiver->name);
   if (!function && !held) return false;

@@ -132,6 +132,13 @@ void check_cache_in_trace(const Trace& trace, Findings& findings) {
       if (cache != nullptr && main_of(cache->value)->is_true() && checkpointed(trace, event.subject))
         findings.at(event.file, cache->node ? cache->node : event.node);
     }
+    // Model.from_pretrained(name, use_cache=True)
+    const bool builds = event.is(EventKind::kCall) && event.result != nullptr && event.result->type == Type::kModel &&
+                        event.arguments != nullptr && ends_with_part(event.callee, "from_pretrained");
+    if (const Argument* cache = builds ? event.arguments->find("use_cache") : nullptr;
+        cache != nullptr && main_of(cache->value)->is_true() && checkpointed(trace, event.result) &&
+        !cache_off_after(trace, event))
+      findings.at(event.file, cache->node);
     if (!cache_set_to(event, true)) continue;
     const Object* model = root_of(event.receiver->parent == nullptr ? event.receiver : event.receiver->parent);
     const Event* wrap = checkpointed(trace, model);

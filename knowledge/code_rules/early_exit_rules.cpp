@@ -97,8 +97,8 @@ bool leaves_a_step(const Trace& trace, const Event& jump, const Guard& guard) {
   if (contains(clause, "KeyboardInterrupt") || contains(clause, "ImportError")) return false;
   const Node body = guard.statement.child("body");
   return std::ranges::any_of(trace.events, [&](const Event& event) {
-    return event.index < jump.index && event.pass == jump.pass && is_joint(trace, event) && !event.is(EventKind::kStateDict) &&
-           reached_from(event, guard.file, body);
+    return event.index < jump.index && event.pass == jump.pass && is_joint(trace, event) &&
+           !event.is(EventKind::kStateDict) && reached_from(event, guard.file, body);
   });
 }
 

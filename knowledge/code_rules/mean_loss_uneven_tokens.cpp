@@ -13,7 +13,7 @@ using namespace code;
 // A name that stands for the tokens that count: a response or attention mask, padding, labels.
 // Built by the code itself or by the model: as many positions in each row as the code chose.
 bool is_built(const Object& mask) {
-  static constexpr std::array<std::string_view, 9> kFactories = {"zeros", "ones", "full",       "rand",      "randn",
+  static constexpr std::array<std::string_view, 9> kFactories = {"zeros", "ones", "full",       "rand",     "randn",
                                                                  "empty", "tril", "zeros_like", "bernoulli"};
   const Object* at = &mask;
   for (int i = 0; i < 12 && at != nullptr; ++i) {

@@ -161,7 +161,8 @@ bool calls_a_parameter(Node call) {
   const Node name = call.child("function");
   if (!name.is("identifier")) return false;
   for (Node at = call.parent(); at; at = at.parent()) {
-    for (const Node parameter : at.is("function_definition") ? at.child("parameters").children() : std::vector<Node>{}) {
+    for (const Node parameter :
+         at.is("function_definition") ? at.child("parameters").children() : std::vector<Node>{}) {
       if (parameter.text() == name.text()) return true;
     }
   }

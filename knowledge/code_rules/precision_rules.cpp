@@ -33,7 +33,7 @@ SeenTypes seen_types(const Program& program) {
 }
 
 bool builds_scaler(const Event& event) {
-  return event.result != nullptr && event.result->type == Type::kScaler && ends_with_part(event.callee, "GradScaler");
+  return event.result != nullptr && event.result->type == Type::kScaler && event.callee.ends_with("GradScaler");
 }
 
 bool is_fsdp1_half(const Event& shard) {

@@ -49,9 +49,9 @@ bool is_torch_save(const Event& event) {
 
 // path.write_text(...), frame.to_csv(path), numpy.save(path, ...)
 constexpr std::array<std::string_view, 2> kPathWrites = {".write_text", ".write_bytes"};
-constexpr std::array<std::string_view, 8> kOtherWrites = {"numpy.save",  "numpy.savez", "numpy.savez_compressed",
-                                                          "numpy.savetxt", ".to_csv",   ".to_parquet",
-                                                          ".to_pickle",  "pickle.dump"};
+constexpr std::array<std::string_view, 8> kOtherWrites = {"numpy.save",    "numpy.savez", "numpy.savez_compressed",
+                                                          "numpy.savetxt", ".to_csv",     ".to_parquet",
+                                                          ".to_pickle",    "pickle.dump"};
 
 template <std::size_t N>
 bool is_one_of(const std::array<std::string_view, N>& names, std::string_view name) {

@@ -64,7 +64,8 @@ bool read_after(Node assignment, std::string_view name) {
     const Node node = open.back();
     open.pop_back();
     const bool nested = node.is("function_definition") || node.is("lambda");
-    if (node.is("global_statement") || node.is("nonlocal_statement") || (nested && contains(node.text(), name))) return true;
+    if (node.is("global_statement") || node.is("nonlocal_statement") || (nested && contains(node.text(), name)))
+      return true;
     const bool bound = node.field() == "left" && node.parent().is("assignment");
     const bool reachable = loops || node.begin() >= assignment.end();
     if (node.is("identifier") && !bound && reachable && node.text() == name && !within(node, assignment)) return true;

@@ -46,7 +46,9 @@ void cleared_before_step(const Trace& trace, Findings& findings) {
     const Event* zero = previous(trace, step.index, EventKind::kZeroGrad, step);
     const Event* backward = previous(trace, step.index, EventKind::kBackward, step);
     if (zero == nullptr || backward == nullptr || zero->index < backward->index || zero->pass != 1) continue;
-    if (in_handler(*zero) || !compatible(*zero, *backward) || !clears(trace, *zero, step) || steps_between(trace, *backward, step)) continue;
+    if (in_handler(*zero) || !compatible(*zero, *backward) || !clears(trace, *zero, step) ||
+        steps_between(trace, *backward, step))
+      continue;
     findings.at(*zero, "The gradients of the backward pass before are gone when the optimizer steps.");
   }
 }

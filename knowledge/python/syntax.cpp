@@ -10,8 +10,8 @@ extern "C" const TSLanguage* tree_sitter_python();
 namespace fx::knowledge::python {
 namespace {
 
-// Every hundred operations the parser looks at this flag and pauses; the next call goes on. So the calls count the work,
-// which a clock does not: the same text gets the same answer on a busy machine.
+// Every hundred operations the parser looks at this flag and pauses; the next call goes on. So the calls count the
+// work, which a clock does not: the same text gets the same answer on a busy machine.
 constexpr std::size_t kPause = 1;
 constexpr int kMaxParseCalls = 40'000;
 constexpr int kMaxBrackets = 1000;

@@ -1,4 +1,4 @@
-"""`validate --format sarif` against the schema of SARIF 2.1.0, over every kind of file."""
+"""`validate` and `review-code` with `--format sarif` against the schema of SARIF 2.1.0, over every kind of file."""
 import json
 import os
 import pathlib
@@ -17,6 +17,14 @@ FILES = {
     "empty.sh": "",
     "with blank % and ä.sh": "torchrun --nproc_per_nod 8 train.py\n",
 }
+PROGRAM = {
+    "train.py": "import torch\nimport torch.distributed as dist\nfrom steps import finish\n\n\ndef main():\n"
+                "    dist.init_process_group('nccl')\n    if dist.get_rank() == 0:\n        finish()\n\n\n"
+                "if __name__ == '__main__':\n    main()\n",
+    "steps.py": "import torch.distributed as dist\n\n\ndef finish():\n    dist.barrier()\n",
+    "broken.py": "def f(:\n    pass\n\nx = 1\n",
+    "other.py": "print('no training')\n",
+}
 
 
 class Sarif(unittest.TestCase):
@@ -28,18 +36,18 @@ class Sarif(unittest.TestCase):
         cls.folder = tempfile.TemporaryDirectory()
         cls.addClassCleanup(cls.folder.cleanup)
         cls.paths = {}
-        for name, text in FILES.items():
+        for name, text in {**FILES, **PROGRAM}.items():
             cls.paths[name] = pathlib.Path(cls.folder.name) / name
             cls.paths[name].write_text(text)
 
-    def sarif(self, *arguments):
-        document = json.loads(run("validate", "--format", "sarif", *arguments).stdout)
+    def sarif(self, *arguments, command="validate"):
+        document = json.loads(run(command, *arguments, "--format", "sarif").stdout)
         errors = [f"{list(e.path)}: {e.message}" for e in self.validator.iter_errors(document)]
         self.assertEqual(errors, [])
         return document["runs"][0]
 
     def test_every_kind_of_file_at_once_fits_the_schema(self):
-        run_ = self.sarif(*self.paths.values(), "/nowhere/at/all.yaml")
+        run_ = self.sarif(*(self.paths[name] for name in FILES), "/nowhere/at/all.yaml")
         self.assertEqual(len(run_["artifacts"]), len(FILES))
         self.assertFalse(run_["invocations"][0]["executionSuccessful"])
         self.assertEqual(len(run_["invocations"][0]["toolExecutionNotifications"]), 1)
@@ -47,6 +55,20 @@ class Sarif(unittest.TestCase):
             rule = run_["tool"]["driver"]["rules"][result["ruleIndex"]]
             self.assertEqual(rule["id"], result["ruleId"])
             self.assertTrue(rule["help"]["text"])
+
+    def test_a_review_of_code_names_the_file_of_each_finding(self):
+        run_ = self.sarif(*(self.paths[name] for name in PROGRAM), command="review-code")
+        found = {(r["ruleId"], pathlib.Path(r["locations"][0]["physicalLocation"]["artifactLocation"]["uri"]).name)
+                 for r in run_["results"]}
+        self.assertEqual(found, {("collective-under-rank-guard", "train.py"), ("process-group-not-destroyed", "train.py")})
+        for result in run_["results"]:
+            rule = run_["tool"]["driver"]["rules"][result["ruleIndex"]]
+            self.assertEqual(rule["id"], result["ruleId"])
+            self.assertTrue(rule["help"]["text"])
+
+    def test_a_review_of_code_out_of_scope_has_no_results(self):
+        run_ = self.sarif(self.paths["other.py"], command="review-code")
+        self.assertEqual(run_["results"], [])
 
     def test_a_clean_file_has_no_results_and_one_artifact(self):
         run_ = self.sarif(self.paths["clean.yaml"])
