@@ -10,6 +10,7 @@
 #include "knowledge/causes/config_check.h"
 #include "knowledge/causes/echo.h"
 #include "knowledge/causes/engine_run.h"
+#include "knowledge/causes/harmless.h"
 #include "knowledge/log/log_reader.h"
 
 namespace fx::knowledge {
@@ -24,23 +25,6 @@ struct Weighed {
   const CauseRule* rule = nullptr;
   Claim claim;
 };
-
-// A log is shown to models, too: marks of a chat's turns are broken up, and a sentence that orders its reader about is
-// left out.
-std::string harmless(std::string text) {
-  for (const std::string_view mark : {"<|", "[INST]", "[/INST]", "<<SYS", "<system", "</system", "<assistant", "<user",
-                                      "<tool", "<function", "<invoke"}) {
-    text = replace_all(std::move(text), mark, std::string(mark.substr(0, 1)) + " " + std::string(mark.substr(1)));
-  }
-  const std::string low = to_lower(text);
-  for (const std::string_view order :
-       {"ignore previous", "ignore all previous", "ignore the above", "ignore all prior", "disregard previous",
-        "disregard all", "disregard the above", "you are now a", "new instructions:"}) {
-    const auto at = low.find(order);
-    if (at != std::string::npos) return text.substr(0, at) + "[an instruction in the log, left out]";
-  }
-  return text;
-}
 
 EvidenceLine evidence_of(const Scene& scene, int index) {
   const auto& line = scene.book.at(index);
