@@ -5,7 +5,26 @@
 namespace fx::knowledge {
 namespace {
 
+// The main thread and the background save of one rank, both in a collective.
+Claim two_threads(const Scene& s) {
+  Claim out;
+  for (const auto& save : s.stacks) {
+    if (!in_collective(save) || !matches_any("async|executor|background|ckpt|checkpoint|save", save.thread)) continue;
+    for (const auto& main : s.stacks) {
+      const bool same = main.rank == save.rank && main.thread == "mainthread";
+      if (!same || !in_collective(main)) continue;
+      out.score = 0.94;
+      out.show(save.line);
+      for (const auto* stack : {&main, &save}) {
+        for (std::size_t i = 0; i < stack->lines.size() && i < 2; ++i) out.show(stack->lines[i]);
+      }
+    }
+  }
+  return out;
+}
+
 Claim evaluate(const Scene& s, const MarkView& m) {
+  if (Claim seen = two_threads(s); seen.score > 0) return seen;
   if (!m("async")) return {};
   std::vector<int> failed;
   for (const int line : m("failed").lines) {

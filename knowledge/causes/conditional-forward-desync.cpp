@@ -30,6 +30,8 @@ Claim evaluate(const Scene& s, const MarkView& m) {
   for (const int line : s.desync.lines) {
     if (out.lines.size() < 7) out.show(line);
   }
+  if (const auto split = differing_counts(s.book, m("without").lines); split.odd.size() == 1)
+    return out.root(*split.odd.begin());
   const auto ranks = s.book.ranks_of(m("without").lines);
   if (ranks.size() == 1) return out.root(*ranks.begin());
   if (ranks.size() > 1) return out;

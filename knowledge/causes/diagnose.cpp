@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <utility>
 
 #include "base/secret.h"
 #include "base/text.h"
@@ -41,6 +42,22 @@ std::string first_sentence(const std::string& text) {
   return end == std::string::npos ? flat : flat.substr(0, end + 1);
 }
 
+// A frame proves little without the exception that it led to.
+std::vector<int> with_exceptions(const Scene& scene, const std::vector<int>& lines) {
+  std::vector<int> out;
+  const auto add = [&](int line) {
+    if (std::find(out.begin(), out.end(), line) == out.end()) out.push_back(line);
+  };
+  for (const int line : lines) {
+    add(line);
+    for (const auto& exception : scene.exceptions) {
+      if (std::find(exception.frames.begin(), exception.frames.end(), line) != exception.frames.end())
+        add(exception.line);
+    }
+  }
+  return out;
+}
+
 Cause cause_of(const Scene& scene, const Weighed& weighed, double confidence) {
   const Page& page = cause_page(weighed.rule->id);
   Cause out;
@@ -48,7 +65,7 @@ Cause cause_of(const Scene& scene, const Weighed& weighed, double confidence) {
   out.confidence = std::round(confidence * 100) / 100;
   out.root_rank = weighed.claim.root_rank;
   out.summary = weighed.claim.summary.empty() ? first_sentence(page.section("what")) : weighed.claim.summary;
-  for (const int line : weighed.claim.lines) {
+  for (const int line : with_exceptions(scene, weighed.claim.lines)) {
     if (out.evidence.size() < kEvidenceLines) out.evidence.push_back(evidence_of(scene, line));
   }
   out.first_step = replace_all(std::string(trim(page.section("first step"))), "\n", " ");
@@ -104,6 +121,24 @@ void leave_to_failure(const Scene& scene, std::vector<Weighed>& claims) {
   }
 }
 
+// Faults that keep ranks from meeting are over once they have met.
+constexpr std::array<std::pair<std::string_view, Meeting>, 5> kMeetings{
+    {{"master-addr-unreachable", Meeting::kStore},
+     {"rendezvous-port-in-use", Meeting::kStore},
+     {"rendezvous-missing-workers", Meeting::kStore},
+     {"network-path-blocked", Meeting::kTraining},
+     {"nccl-wrong-socket-interface", Meeting::kTraining}}};
+
+void leave_behind(const Scene& scene, std::vector<Weighed>& claims) {
+  for (auto& row : claims) {
+    for (const auto& [id, meeting] : kMeetings) {
+      // The complaint comes first in a claim; what else it shows may stand anywhere.
+      if (id == row.rule->id && !row.claim.lines.empty() && met_after(scene, row.claim.lines.front(), meeting))
+        row.claim.score *= 0.3;
+    }
+  }
+}
+
 std::vector<Weighed> weigh(const Scene& scene) {
   std::vector<Weighed> out;
   const auto own = judge_engine_run(scene);
@@ -119,6 +154,9 @@ std::vector<Weighed> weigh(const Scene& scene) {
   }
   leave_to_engine(scene, out);
   if (!own) leave_to_failure(scene, out);
+  leave_behind(scene, out);
+  out.erase(std::remove_if(out.begin(), out.end(), [](const Weighed& row) { return row.claim.score < kLeastScore; }),
+            out.end());
   std::stable_sort(out.begin(), out.end(),
                    [](const Weighed& a, const Weighed& b) { return a.claim.score > b.claim.score; });
   return out;

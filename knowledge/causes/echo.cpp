@@ -14,6 +14,28 @@ bool is_echo(std::string_view low) {
       low);
 }
 
+const std::vector<Mark>& echo_marks() {
+  static const std::vector<Mark> marks{
+      {"met",
+       "init complete|connected all rings|connected all trees|all distributed processes registered|distributed "
+       "environment:*process index|duplicate gpu detected|process group initialized|nccl "
+       "communicator initialized|building*device mesh|data parallel group"}};
+  return marks;
+}
+
+bool met_after(const Scene& scene, int line, Meeting meeting) {
+  const auto& book = scene.book;
+  int met = -1;
+  if (meeting == Meeting::kStore) {
+    for (const int sign : book.find("core", "met").lines) met = std::max(met, sign);
+  }
+  for (const auto& step : scene.steps) met = std::max(met, step.line);
+  if (met <= line || book.at(met).log != book.at(line).log) return false;
+  // A command in between is another attempt, whose success proves the complaint instead.
+  const auto& shell = book.find("core", "shell").lines;
+  return std::none_of(shell.begin(), shell.end(), [&](int at) { return at > line && at < met; });
+}
+
 bool failed_before(const Scene& scene, int line) {
   const auto& book = scene.book;
   const bool raised = std::any_of(scene.exceptions.begin(), scene.exceptions.end(), [&](const ExceptionEvent& event) {

@@ -15,4 +15,10 @@ bool is_echo(std::string_view low);
 // others waited there.
 bool failed_before(const Scene& scene, int line);
 
+const std::vector<Mark>& echo_marks();
+// kStore: the ranks found each other; kTraining: they exchanged gradients, too.
+enum class Meeting { kStore, kTraining };
+// True when the ranks had met after this line without a new start: what was complained about before was overcome.
+bool met_after(const Scene& scene, int line, Meeting meeting);
+
 }  // namespace fx::knowledge

@@ -112,22 +112,31 @@ void by_phase(const Scene& scene, const GpuOom& oom, OomJudgement& out) {
   }
 }
 
-// A forward or backward that fails where it fitted before the optimizer's state came into being or was restored.
+bool stepped_between(const Scene& scene, int from, int to) {
+  return std::any_of(scene.steps.begin(), scene.steps.end(),
+                     [&](const StepEvent& step) { return step.line > from && step.line < to; });
+}
+
+// A forward or backward that fails where it fitted before the optimizer's state came into being or was restored: the
+// state is named, or a run without it is said to fit.
 void consider_new_optimizer_state(const Scene& scene, const GpuOom& oom, OomJudgement& out) {
   if (out.kind != OomKind::kActivations) return;
-  const auto restored = scene.book.lines_matching(
-      "load*optimizer|restor*optimizer|optimizer*restored|optimizer*loaded|resum*optimizer|optimizer state*gib|without "
-      "optimizer*fits"
-      "|fresh run*fits|step 1*fits|from scratch*fits|with optimizer state|exp_avg");
-  for (const int line : restored) {
-    if (line >= oom.line) continue;
-    const bool stepped = std::any_of(scene.steps.begin(), scene.steps.end(),
-                                     [&](const StepEvent& step) { return step.line > line && step.line < oom.line; });
-    if (stepped) continue;
-    out.kind = OomKind::kOptimizer;
-    out.score = 0.75;
-    out.lines.insert(out.lines.begin(), line);
-    return;
+  const auto named = scene.book.lines_matching(
+      "load*optimizer|restor*optimizer|optimizer*restored|optimizer*loaded|resum*optimizer|optimizer state*gib|with "
+      "optimizer state|exp_avg|adam*gib|moments");
+  const auto fitted = scene.book.lines_matching(
+      "without optimizer*fit|fresh run*fit|step 1*fit|scratch*fit|from iteration 0*|fresh*fine|scratch*fine|without "
+      "resum*fine|without resum*fit|no resum*fit|first run*fine|same config*fine|same config*fit|reference*fine");
+  const auto resumed = scene.book.lines_matching("resum|loaded checkpoint|load_checkpoint|restored*checkpoint");
+  const bool compared = !fitted.empty() && !resumed.empty();
+  for (const auto& lines : {named, compared ? fitted : std::vector<int>{}, compared ? resumed : std::vector<int>{}}) {
+    for (const int line : lines) {
+      if (line >= oom.line || stepped_between(scene, line, oom.line)) continue;
+      out.kind = OomKind::kOptimizer;
+      out.score = compared ? 0.88 : 0.75;
+      out.lines.insert(out.lines.begin(), line);
+      break;
+    }
   }
 }
 

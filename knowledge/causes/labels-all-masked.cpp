@@ -14,6 +14,12 @@ bool recovers(const Scene& s) {
   return false;
 }
 
+// Exactly 0 from the first step on: weights that break give positive losses first, an empty mean does not.
+bool zero_from_start(const Scene& s) {
+  return s.steps.size() >= 2 && s.steps[0].loss_finite && s.steps[0].loss == 0 && s.steps[1].loss_finite &&
+         s.steps[1].loss == 0;
+}
+
 Claim evaluate(const Scene& s, const MarkView& m) {
   std::vector<int> signs = m("mask").lines;
   for (const int line : m("count").lines) {
@@ -23,10 +29,11 @@ Claim evaluate(const Scene& s, const MarkView& m) {
   for (const auto& step : s.steps) {
     if (!step.loss_finite || step.loss == 0) bad.push_back(step.line);
   }
-  const bool cut = m("cut") && recovers(s);
+  const bool zero = zero_from_start(s);
+  const bool cut = m("cut") && (recovers(s) || zero);
   if (signs.empty() && !cut) return {};
   Claim out;
-  out.score = bad.empty() ? 0.72 : signs.empty() ? 0.75 : 0.92;
+  out.score = bad.empty() ? 0.72 : !signs.empty() || zero ? 0.92 : 0.75;
   for (const int line : signs) {
     if (out.lines.size() < 4) out.show(line);
   }
@@ -55,7 +62,7 @@ CauseRule labels_all_masked() {
        {"count",
         "label|targets|!= -1|supervised|target token|valid token|valid_token|unmasked|completion token|trainable token|assistant "
         "token|masked"},
-       {"cut", "truncat|max_length|max_seq_len|max_prompt_length|cutoff_len|completion_only|train_on_inputs"}},
+       {"cut", "truncat|max_length|max_seq_len|max_prompt_length|cutoff_len|completion_only|assistant_only|train_on_inputs|response_template|chat_template"}},
       evaluate};
 }
 

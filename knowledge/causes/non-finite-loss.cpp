@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "knowledge/causes/cause.h"
+#include "knowledge/log/quantity.h"
 
 namespace fx::knowledge {
 namespace {
@@ -10,16 +11,13 @@ std::vector<int> nan_lines(const Scene& s, const MarkView& m) {
   std::vector<int> words;
   for (const int line : m("nan").lines) {
     const auto& low = s.book.at(line).low;
-    if (matches_any("nan_to_num|check_nan|nan check|nanosec|no nan|0 nan|terminated|inf "
-                    "checks|nan_inf|detect_anomaly|skip_nan|sinfo",
-                    low))
-      continue;
+    if (matches_any("nan_to_num|file \"|raise _|isnan|isfinite", low) || !tells_not_finite(low)) continue;
     // One overflow that the scaler answers is its ordinary work.
     const bool answered = matches_any("found inf|inf in grad|skipping", low) && !matches_any("nan", low) &&
                           std::any_of(s.steps.begin(), s.steps.end(), [&](const StepEvent& step) {
                             return step.line > line && step.loss_finite && step.loss > 0;
                           });
-    if (!answered && matches_any("nan|non-finite|nonfinite|not finite|inf", low)) words.push_back(line);
+    if (!answered) words.push_back(line);
   }
   return words;
 }
@@ -54,6 +52,9 @@ Claim evaluate(const Scene& s, const MarkView& m) {
   if (out.score == 0) return out;
   if (exploded >= 0) out.score = std::max(out.score, 0.92), out.show(exploded);
   if (m("masked") && exploded < 0 && skips == 0) out.score = 0.5;
+  // A loss of exactly 0 from the first step on is no overflow: nothing had been updated yet.
+  const bool zero_start = s.steps.size() >= 2 && s.steps[0].loss == 0 && s.steps[1].loss == 0;
+  if (zero_start && exploded < 0 && skips == 0) out.score = std::min(out.score, 0.7);
   // NaN in one batch and a finite loss in the next: weights that are NaN do not recover.
   const bool recovered = std::any_of(s.steps.begin(), s.steps.end(), [&](const StepEvent& step) {
     return !bad.empty() && step.line > bad.back() && step.loss_finite && step.loss > 0;
@@ -78,7 +79,7 @@ CauseRule non_finite_loss() {
           {{"nan",
             "loss*nan|nan loss|loss is nan|loss=nan|'loss': nan|grad_norm*nan|grad_norm*inf"
             "|grad norm*nan|non-finite|nonfinite|not finite|found nan|nan detected|nan in|nans in"
-            "|contains nan|inf detected|found inf|infs|all nan| nan_|: nan|=nan|found_inf"},
+            "|contains nan|either `inf`|inf detected|found inf|infs|all nan| nan_|: nan|=nan|found_inf"},
            {"overflow",
             "overflow|skipping step|loss scale*reducing|reducing*loss scale|minimum loss scale"
             "|loss scale already at minimum|loss scale: 0|scale down"},

@@ -4,6 +4,7 @@
 
 #include "knowledge/causes/cause.h"
 #include "knowledge/causes/state_dict_errors.h"
+#include "knowledge/log/field_reader.h"
 
 namespace fx::knowledge {
 namespace {
@@ -32,9 +33,36 @@ int random_first_loss(const Scene& s, const MarkView& m) {
   return start ? first.line : -1;
 }
 
+// A parameter whose checksum, norm or spread is printed as zero: memory that nothing was loaded into.
+std::vector<int> zero_weights(const Scene& s, const MarkView& m) {
+  std::vector<int> out;
+  for (const int line : m("measure").lines) {
+    const std::string_view low = s.book.at(line).low;
+    if (!matches_any("weight|param|embed|layers.|lm_head|wte", low) ||
+        matches_any("weight_decay|weight decay|grad|bias|file \"", low))
+      continue;
+    for (const std::string_view key : {"checksum", "norm", "std", "absmax", "abs().max", "abs max", "mean", "sum"}) {
+      const auto at = low.find(key);
+      const auto colon = at == std::string_view::npos ? at : low.find_first_of(":=", at);
+      const auto value = colon == std::string_view::npos ? std::nullopt : number_after(low.substr(colon + 1), "");
+      if (value && *value == 0) {
+        out.push_back(line);
+        break;
+      }
+    }
+  }
+  return out;
+}
+
 Claim evaluate(const Scene& s, const MarkView& m) {
   // Who says that he starts from scratch on purpose has nothing to load.
   if (m("scratch") && !m("expected")) return {};
+  if (const auto zeros = zero_weights(s, m); !zeros.empty() && s.exceptions.empty() && s.ooms.empty()) {
+    Claim out;
+    out.score = 0.9;
+    for (std::size_t i = 0; i < zeros.size() && i < 4; ++i) out.show(zeros[i]);
+    return out.show(m("sign"), 2);
+  }
   const int random_start = random_first_loss(s, m);
   if (!m("sign")) {
     const bool stopped = !s.exceptions.empty() || !s.ooms.empty() || s.book.find("core", "stall").count > 0;
@@ -84,6 +112,7 @@ CauseRule pretrained_weights_not_loaded() {
         "|could not find*checkpoint*scratch|not loading pretrained|pretrained*false"
         "|load_weights: false|0 tensors loaded|loaded 0|initializing with random"
         "|checkpoint*is empty|empty state dict"},
+       {"measure", "checksum|norm|std|absmax|abs().max|abs max|mean|sum"},
        {"pretrained",
         "automodel|weights copied|hf checkpoint|hf weights|hf-checkpoint|finetun|fine-tun|fine tun|instruct|sft|lora|alpaca|pretrained|from_pretrained|continue*pretrain|dpo|grpo"},
        {"scratch",

@@ -35,7 +35,7 @@ void find_saves(const Scene& scene, Stall& out) {
   for (const int line : book.find("core", "save").lines) {
     const auto& low = book.at(line).low;
     if (line > out.first && book.at(line).log == book.at(out.first).log) continue;
-    if (is_error_line(low) ||
+    if (is_error_line(low) || matches_any("waiting|waits for", low) ||
         matches_any("not saving|skip*sav|no improvement|loading|resum|from checkpoint|$ |load_|restor|activation", low))
       continue;
     if (std::find(out.guards.begin(), out.guards.end(), line) != out.guards.end()) continue;
@@ -82,7 +82,7 @@ const std::vector<Mark>& stall_marks() {
       {"stall",
        "watchdog caught collective|detected by watchdog at work|timed out waiting|socket timeout|wait timeout|monitoredbarrier|missing ranks in "
        "monitored barrier|collective*timed out"
-       "|received a dump signal|exceeded*timeout|hangs|hanging|stuck|no progress|timeout waiting|barrier*timed "
+       "|received a dump signal|exceeded*timeout|hangs|hanging|hung |stuck|no progress|nothing for|no output for|no new output|freez|silent for|never finish|timeout waiting|barrier*timed "
        "out|dump signal|detected mismatch between collectives"
        "|watchdog*timeout|operation timed out|never returns|deadlock"},
       {"save",
@@ -143,7 +143,14 @@ Counted read_counted(std::string_view text) {
       before.remove_suffix(1);
     const bool rank = before.size() >= 4 && before.substr(before.size() - 4) == "rank";
     if (whole && !rank) (out.numbers += text.substr(i, end - i)) += ' ';
-    out.shape += '#';
+    // A list of numbers is one thing, however long.
+    const bool listed = out.shape.size() >= 2 && out.shape.substr(out.shape.size() - 2) == "#," ;
+    const bool spaced = out.shape.size() >= 3 && out.shape.substr(out.shape.size() - 3) == "#, ";
+    if (listed || spaced) {
+      out.shape.erase(out.shape.size() - (listed ? 1 : 2));
+    } else {
+      out.shape += '#';
+    }
     i = end;
   }
   return out;

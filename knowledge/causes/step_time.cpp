@@ -62,6 +62,8 @@ double unit_seconds(std::string_view low, std::size_t pos) {
 // "name: value" pairs in order; the name is what stands between a number and the sign or number before it.
 std::vector<Timing> timings_in(std::string_view low) {
   const bool milliseconds = matches_any("(ms)|time (ms", low);
+  // DeepSpeed's row of timers: its "step" is the optimizer's, and "bwd_inner" is a part of "bwd".
+  const bool timers = matches_any("fwd*bwd_inner*step", low);
   std::vector<Timing> out;
   std::size_t label_from = 0;
   for (std::size_t at = 0; at < low.size();) {
@@ -82,8 +84,9 @@ std::vector<Timing> timings_in(std::string_view low) {
     const bool timed = percent || unit > 0 || milliseconds || matches_any("time|data|_s", label);
     const bool part_of =
         label.size() >= 3 && (label.substr(label.size() - 3) == "of " || label.substr(label.size() - 3) == " / ");
-    if (const auto kind = part_of ? std::optional(TimeKind::kWhole) : kind_of(label);
-        value && kind && timed && !matches_any("util|loss|lr|mem|rank", label))
+    auto kind = part_of ? std::optional(TimeKind::kWhole) : kind_of(label);
+    if (timers && kind == TimeKind::kWhole) kind = TimeKind::kOptimizer;
+    if (value && kind && timed && !matches_any("util|loss|lr|mem|rank|bwd_inner", label))
       out.push_back({*kind, *value * (percent ? 0.01 : unit > 0 ? unit : milliseconds ? 0.001 : 1), percent});
     label_from = end;
     at = end;

@@ -65,8 +65,11 @@ std::vector<CollectiveTimeout> with_groups(std::vector<CollectiveTimeout> timeou
 // A rank that timed out at number N of a group had enqueued N.
 std::vector<WorkStatus> with_timeouts(std::vector<WorkStatus> status, const std::vector<CollectiveTimeout>& timeouts) {
   if (status.empty()) return status;
+  std::set<std::pair<std::string, int>> told;
+  for (const auto& row : status) told.insert({row.group, row.rank});
   for (const auto& row : timeouts) {
-    if (row.rank >= 0 && row.sequence >= 0 && !row.group.empty())
+    // Of a rank without a status line the number is only a lower bound.
+    if (row.rank >= 0 && row.sequence >= 0 && told.count({row.group, row.rank}) > 0)
       status.push_back({row.line, row.rank, row.group, row.sequence, -1, row.sequence});
   }
   return status;
@@ -79,8 +82,10 @@ void find_behind_by_status(const std::vector<WorkStatus>& status, Desync& out) {
     if (newest == nullptr || row.enqueued > newest->enqueued) newest = &row;
   }
   for (const auto& [group, ranks] : groups) {
-    long long most = -1;
-    for (const auto& [rank, row] : ranks) most = std::max(most, row->enqueued);
+    // Ranks run ahead of the device by a few calls: only who had not come to the number where the others hang is behind.
+    long long most = -1, hung = -1;
+    for (const auto& [rank, row] : ranks) most = std::max(most, row->enqueued), hung = std::max(hung, row->failed);
+    if (hung >= 0) most = std::min(most, hung);
     for (const auto& [rank, row] : ranks) {
       if (row->enqueued < 0 || row->enqueued >= most) continue;
       out.behind.insert(rank);

@@ -31,6 +31,16 @@ std::string_view exception_name(std::string_view body) {
   return {};
 }
 
+// Whatever a traceback ends in: a dotted name whose last part is a class ("pyarrow.lib.ArrowInvalid: ...").
+std::string_view raised_name(std::string_view text) {
+  std::size_t end = 0;
+  while (end < text.size() && name_char(text[end])) ++end;
+  if (end < 3 || end > 120 || (end < text.size() && text[end] != ':')) return {};
+  const std::string_view name = text.substr(0, end);
+  const auto last = name.substr(name.rfind('.') == std::string_view::npos ? 0 : name.rfind('.') + 1);
+  return last.empty() || last.front() < 'A' || last.front() > 'Z' ? std::string_view{} : name;
+}
+
 // Drops "ERROR    | ", "ERROR - ", "| ERROR | module:function:12 - " in front of a message.
 std::string_view without_level(std::string_view body) {
   std::string_view rest = body;
@@ -99,7 +109,8 @@ std::vector<ExceptionEvent> read_exceptions(const LogBook& book) {
       if (frames.size() < 120) frames.push_back(index);
       continue;
     }
-    const auto name = exception_name(text);
+    auto name = exception_name(text);
+    if (name.empty() && !frames.empty() && body.substr(0, 1) != " ") name = raised_name(text);
     if (!name.empty()) {
       ExceptionEvent event;
       event.line = index;

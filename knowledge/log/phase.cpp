@@ -94,7 +94,11 @@ std::string_view to_string(Phase phase) {
 }
 
 Phase phase_of_code(std::string_view low) {
-  return lookup(kCode, low);
+  const Phase phase = lookup(kCode, low);
+  // Inside attention a softmax is over scores, not over the vocabulary.
+  const bool scores = phase == Phase::kLogits &&
+                      matches_any("attn|attention|_scores|sdpa|scaled_dot_product", low);
+  return scores ? Phase::kForward : phase;
 }
 
 Phase phase_of_frames(const LogBook& book, const std::vector<int>& frames) {

@@ -1,5 +1,6 @@
 #include "knowledge/log/quantity.h"
 
+#include <algorithm>
 #include <array>
 #include <optional>
 #include <vector>
@@ -69,7 +70,35 @@ bool zero_beside(std::string_view low, std::size_t at, std::size_t length) {
   return !digit(next) && next != '.' && next != 'x' && next != ',';
 }
 
+bool in_name(char c) {
+  return digit(c) || (c >= 'a' && c <= 'z') || c == '_';
+}
+
+// "nan iterations: 0", "nan_values=0", "infs 0" from the end of the word on.
+bool counts_zero(std::string_view rest) {
+  rest = rest.substr(0, 28);
+  const auto number = rest.find_first_of("0123456789|,;'");
+  if (number == std::string_view::npos || rest[number] != '0') return false;
+  const auto next = rest.substr(number + 1, 1);
+  return next.empty() || std::string_view("123456789.x").find(next.front()) == std::string_view::npos;
+}
+
 }  // namespace
+
+bool tells_not_finite(std::string_view low) {
+  for (const std::string_view word :
+       {"nan", "nans", "inf", "infs", "-inf", "infinity", "non-finite", "nonfinite", "not finite"}) {
+    for (auto at = low.find(word); at != std::string_view::npos; at = low.find(word, at + 1)) {
+      const auto end = at + word.size();
+      if ((at > 0 && in_name(low[at - 1])) || (end < low.size() && in_name(low[end]))) continue;
+      const auto before = low.substr(at > 12 ? at - 12 : 0, std::min<std::size_t>(at, 12));
+      if (number_before(low, at) == 0 || matches_any("no _|without _", before) || counts_zero(low.substr(end))) continue;
+      if (matches_any("_checks|_check ", low.substr(end, 8))) continue;
+      return true;
+    }
+  }
+  return false;
+}
 
 std::set<long long> worker_counts(std::string_view low) {
   std::set<long long> out;

@@ -14,4 +14,8 @@ std::set<long long> worker_counts(std::string_view low);
 // "valid_tokens=0", "0 supervised tokens", "masked 512 of 512".
 bool counts_no_label(std::string_view low);
 
+// True when NaN or infinity stands in a line as a value or an event ("loss: nan", "Inf in gradients", "non-finite grad
+// norm"), not as a count of zero ("nan iterations: 0", "0 NaNs") or as part of a name ("check_nan").
+bool tells_not_finite(std::string_view low);
+
 }  // namespace fx::knowledge

@@ -45,7 +45,7 @@ int find_world(const LogBook& book) {
 std::vector<Mark> core_marks() {
   std::vector<Mark> out;
   for (const auto* group : {&collective_marks(), &exit_marks(), &memory_marks(), &exception_marks(), &progress_marks(),
-                            &scope_marks(), &world_marks(), &xid_marks()}) {
+                            &scope_marks(), &stack_marks(), &world_marks(), &xid_marks()}) {
     out.insert(out.end(), group->begin(), group->end());
   }
   out.push_back({"shell", "$ "});
@@ -63,6 +63,12 @@ Scene make_scene(LogBook book, JobConfig config) {
   scene.ooms = read_gpu_ooms(scene.book);
   scene.exceptions = read_exceptions(scene.book);
   scene.steps = read_steps(scene.book);
+  scene.stacks = read_thread_stacks(scene.book);
+  // A main thread that was caught somewhere is a rank that stands there.
+  for (const auto& stack : scene.stacks) {
+    if (stack.rank >= 0 && (stack.thread.empty() || stack.thread == "mainthread"))
+      scene.running.push_back({stack.line, stack.rank, -1, "", "", "started", "", "", stack.frames});
+  }
   for (const auto& line : scene.book.lines) {
     if (line.rank >= 0) scene.ranks.insert(line.rank);
   }

@@ -14,6 +14,7 @@
 #include "knowledge/log/log_book.h"
 #include "knowledge/log/phase.h"
 #include "knowledge/log/scope.h"
+#include "knowledge/log/thread_stack.h"
 
 namespace fx::knowledge {
 
@@ -30,6 +31,7 @@ struct Scene {
   std::vector<GpuOom> ooms;
   std::vector<ExceptionEvent> exceptions;
   std::vector<StepEvent> steps;
+  std::vector<ThreadStack> stacks;
   std::set<int> ranks;  // that speak or are spoken of
   int world = -1;
   Desync desync;

@@ -9,7 +9,7 @@ const std::vector<Mark>& scope_marks() {
   static const std::vector<Mark> marks{
       {"distributed",
        "torch.distributed|actor/grad_norm|actor/pg_loss|timing_s/|raytaskerror|ray.exceptions|(taskrunner|(workerdict|nemo i]|nemo w]|nemo e]|composer.cli|composer/|torchtune|torchtitan|verl.|verl/|llamafactory|"
-       "llama-factory|info:swift|swift sft|axolotl|openrlhf|colossalai|srun: |slurmstepd|gloo|\"module.|'module.|_orig_mod.| ddp|torch/"
+       "llama-factory|info:swift|swift sft|axolotl|openrlhf|colossalai|gloo|\"module.|'module.|_orig_mod.| ddp|torch/"
        "distributed|torchrun|torchelastic|processgroupnccl|processgroupgloo|init_process_group|[c10d]|nccl|fsdp"
        "|fully_shard|fullysharded|deepspeed|accelerate "
        "launch|accelerate/|accelerate.|megatron|nproc_per_node|world_size|world size"
@@ -26,11 +26,12 @@ const std::vector<Mark>& scope_marks() {
        "|trainrayactor|workerdict|state_dict|loss.backward|saving*model|fully_shard|train_|autograd|dataloader|actor_"
        "rollout|update_weight"
        "|weight update|weight sync|torchtitan|torch/distributed/elastic"},
+      {"batch_job", "srun: |slurmstepd|mpirun|prterun|orterun|mpiexec"},
       {"rl_trainer", "actor update|rollout|critic|reward|policy update|hybrid engine|advantage"},
       {"serving",
        "vllm|sglang|api_server|/v1/chat/completions|/v1/"
        "completions|uvicorn|text-generation-inference|triton_server|tritonserver"
-       "|tensorrt_llm|llama.cpp|ollama|lmdeploy|avg generation throughput"},
+       "|text_generation_launcher|shard-manager|text-generation-launcher|tensorrt_llm|llama.cpp|ollama|lmdeploy|avg generation throughput"},
       {"benchmark", "nccl-tests|all_reduce_perf|all_gather_perf|ib_write_bw|iperf|osu_allreduce|avg bus bandwidth"},
       {"elsewhere_torch", "torch|transformers|cuda|safetensors|pytorch"},
   };
@@ -57,7 +58,9 @@ Scope find_scope(const LogBook& book, bool has_losses) {
   const bool named = std::any_of(words.begin(), words.end(), [&](int line) {
     return !matches_any("fsdp-expert|pytorch-fsdp|fsdp skill", book.at(line).low);
   });
-  scope.distributed = named || ranked || (torch && tasks.size() >= 2);
+  // Schedulers and MPI run anything; beside a trainer's or torch's words they run ranks.
+  const bool batch = book.find("core", "batch_job") && (torch || has_losses || book.find("core", "trainer"));
+  scope.distributed = named || ranked || batch || (torch && tasks.size() >= 2);
   scope.serving = static_cast<bool>(book.find("core", "serving"));
   scope.training = has_losses || static_cast<bool>(book.find("core", "trainer"));
   // A server's own log may carry ranks (tensor parallelism): then a trainer must speak, too.
