@@ -38,7 +38,7 @@ CauseRule amp_dtype_mismatch() {
             "|not implemented for 'half'|not implemented for 'bfloat16'|unscale_*half"
             "|only support fp16 and bf16|only support*bf16|cuda_type*expected"
             "|value cannot be converted to type at::half|mat1 and mat2 must have the same dtype"
-            "|self and mat2*dtype|tensor for argument*type|grad*dtype*differs|expected tensor*half"},
+            "|self and mat2*dtype|tensor for argument*type|dtypes match, got|assign a gradient with dtype|gradient and the tensor have the same dtype|grad*dtype*differs|expected tensor*half"},
            {"setting", "bf16|fp16|mixed_precision|autocast|torch_dtype|dtype|half"},
            {"wrap", "uniform dtype|uniform original parameter dtype|same index must be on the same device"}},
           evaluate};

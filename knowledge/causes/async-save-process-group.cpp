@@ -31,7 +31,7 @@ Claim evaluate(const Scene& s, const MarkView& m) {
     if (matches_any("error|exception|assert|failed|detected missing", s.book.at(line).low)) failed.push_back(line);
   }
   const bool named = s.book.mentions(
-      "async_mode|_async_process|async_save|asynccheckpoint|async_checkpoint|async save|ckpt-thread|async checkpoint|_async_executor|background "
+      "async_mode|_async_process|async_save|asynccheckpoint|async_checkpoint|async save|ckpt-thread|async checkpoint|_async_executor|_async_thread|async_thread|ckpt-async|exception in thread*ckpt|exception in thread*save|background process|background "
       "save|checkpoint thread");
   if (failed.empty() || !named) return {};
   // A full disk or a missing file in the background save is that fault, not the group's.
@@ -56,7 +56,7 @@ CauseRule async_save_process_group() {
        {"failed",
         "connection closed by peer|connection reset|no backend type|missing ranks|process group"
         "|default process group|gather_object|cpu backend|gloo|already been destroyed|invalid usage|interleaved|hangs"
-        "|not been initialized|destroy_process_group|timed out"}},
+        "|background process is dead|while waiting for response from checkpointer|dcp needs master_|not been initialized|destroy_process_group|timed out"}},
       evaluate};
 }
 

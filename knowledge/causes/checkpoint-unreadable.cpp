@@ -80,7 +80,7 @@ CauseRule checkpoint_unreadable() {
         "|filenotfounderror*step|metadata*missing|no such file or directory*optim"
         "|cannot find*checkpoint|checkpoint is incomplete"},
        {"listing", "of-0000|.distcp|.metadata|ls -l|head -1|git-lfs"},
-       {"hub", "huggingface.co|https:|couldn't connect|max retries"},
+       {"hub", "huggingface.co|hf.co|couldn't connect|max retries"},
        {"rename", "->|rename|rmtree|tmp-checkpoint|staging"}},
       evaluate};
 }

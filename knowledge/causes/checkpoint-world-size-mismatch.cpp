@@ -1,10 +1,18 @@
 #include <algorithm>
 
 #include "knowledge/causes/cause.h"
+#include "knowledge/causes/echo.h"
 #include "knowledge/log/quantity.h"
 
 namespace fx::knowledge {
 namespace {
+
+// An exception of a load that follows the line.
+bool raised_behind(const Scene& s, int line) {
+  return std::any_of(s.exceptions.begin(), s.exceptions.end(), [&](const ExceptionEvent& exception) {
+    return exception.line > line && !is_echo(s.book.at(exception.line).low) && exception.line < line + 40;
+  });
+}
 
 // Files of per-rank state name the world that wrote them, or a sentence names both: two different numbers of ranks
 // beside a load.
@@ -14,7 +22,9 @@ std::vector<int> two_worlds(const Scene& s, const MarkView& m) {
   bool failed = false;
   for (const int line : m("count").lines) {
     const auto& low = s.book.at(line).low;
-    const bool error = matches_any("error|exception|assert|cannot|missing", low);
+    const bool error = matches_any("error|exception|assert|cannot|missing", low) ||
+                       (matches_any("saved with|saved by|saved on|saved from|written by|trained with", low) &&
+                        raised_behind(s, line));
     const bool saved = matches_any("saved|checkpoint|ckpt|resum|shard|optim|random_states|world_size_*_rank|load", low);
     if (!saved || matches_any("mesh|divisible|parallel dims|file \"", low)) continue;
     const auto here = worker_counts(low);
@@ -23,6 +33,10 @@ std::vector<int> two_worlds(const Scene& s, const MarkView& m) {
     failed = failed || error;
     lines.push_back(line);
   }
+  const bool files = std::any_of(lines.begin(), lines.end(), [&](int line) {
+    return matches_any("world_size_*_rank_", s.book.at(line).low);
+  });
+  if (s.world > 0 && files) counts.insert(s.world);
   if (!failed || counts.size() < 2) return {};
   std::stable_sort(lines.begin(), lines.end(), [&](int a, int b) {
     return matches_any("error", s.book.at(a).low) && !matches_any("error", s.book.at(b).low);
@@ -51,7 +65,7 @@ Claim evaluate(const Scene& s, const MarkView& m) {
   if (errors.empty()) return out;
   const bool per_rank = std::any_of(errors.begin(), errors.end(), [&](int line) {
     return matches_any(
-        "dp_rank|exp_avg|flat_param|_rank_|rank_*|world size|world_size|gpus|ranks|random_states|universal|data parallel size|shards",
+        "dp_rank|exp_avg|flat_param|_rank_|rank_*|world size|world_size|gpus|ranks|random_states|universal|data parallel size|shards|local shard|dp_degree",
         s.book.at(line).low);
   });
   const bool loads = s.book.mentions("checkpoint|resum|load_state|loading states|restor");
@@ -78,7 +92,7 @@ CauseRule checkpoint_world_size_mismatch() {
         "|saved using*gpus|does not support*different*world|checkpoint*world_size"
         "|checkpoint*world size|number of ranks*checkpoint|zero*checkpoint*different"
         "|data parallel size*checkpoint|expected*shards*found|automatic adjustment of zero"
-        "|universal checkpoint|resharding*not supported|elastic*checkpoint"},
+        "|universal checkpoint|resharding*not supported|dp_degree is inconsistent|elastic*checkpoint"},
        {"size",
         "size of tensor a*exp_avg|size of tensor a*flat|flat*numel*|flat*size mismatch|optim*size mismatch|size mismatch*flat|size mismatch*exp_avg"
         "|local shard*size|rng_state_*|random_states_|loader_state*rank|dataloader*state"},

@@ -44,7 +44,7 @@ Claim evaluate(const Scene& s, const MarkView& m) {
 CauseRule conditional_forward_desync() {
   return {"conditional-forward-desync",
           {{"fingerprint",
-            "is running collective: collectivefingerprint|detected mismatch between collectives"
+            "is all-gathering*parameters*while rank|is running collective: collectivefingerprint|detected mismatch between collectives"
             "|collectives differ in the following|mismatched collectives|mismatch between collectives"},
            {"without",
             "no image|text-only|text only|without image|has no image|multimodal*=none"

@@ -25,7 +25,7 @@ CauseRule cpu_offload_no_cpu_backend() {
             "|backend*not support*device*cpu"},
            {"offload", "offload|cpuoffload|cpu_offload|clip_grad|grad_norm"},
            {"async",
-            "async_save|async save|asynccheckpoint|background|ckpt-thread|checkpoint thread"
+            "async_save|async save|_async_thread|_async_process|ckpt-async|exception in thread|asynccheckpoint|background|ckpt-thread|checkpoint thread"
             "|async_checkpoint"}},
           evaluate};
 }

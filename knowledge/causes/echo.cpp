@@ -1,6 +1,7 @@
 #include "knowledge/causes/echo.h"
 
 #include <algorithm>
+#include <iterator>
 
 namespace fx::knowledge {
 
@@ -12,6 +13,13 @@ bool is_echo(std::string_view low) {
       "keyboardinterrupt|systemexit|processraisedexception|deprecat|worker died|engine core initialization|what():|"
       "watchdog|timed out|outofmemoryerror|out of memory|unhandled error|warning:",
       low);
+}
+
+std::vector<int> without_echoes(const Scene& scene, const std::vector<int>& lines) {
+  std::vector<int> out;
+  std::copy_if(lines.begin(), lines.end(), std::back_inserter(out),
+               [&](int line) { return !is_echo(scene.book.at(line).low); });
+  return out;
 }
 
 const std::vector<Mark>& echo_marks() {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string_view>
+#include <vector>
 
 #include "knowledge/log/scene.h"
 
@@ -10,6 +11,8 @@ namespace fx::knowledge {
 
 // low: the exception's own line in lower case.
 bool is_echo(std::string_view low);
+// The lines that are no echo, of those given.
+std::vector<int> without_echoes(const Scene& scene, const std::vector<int>& lines);
 
 // A fault of its own (exception, GPU out of memory, killed process) on some rank before the given line: it explains why
 // others waited there.

@@ -19,7 +19,7 @@ CauseRule fsdp_mixed_requires_grad() {
           {{"grad",
             "uniform `requires_grad`|uniform requires_grad|uniform `requires_grad"
             "|requires_grad*use_orig_params|both frozen and trainable|frozen and non-frozen"
-            "|mixed requires_grad|mix of frozen|frozen*non-frozen parameters"},
+            "|mixed requires_grad|requires_grad*to have the same|same requires_grad|mix of frozen|frozen*non-frozen parameters"},
            {"hint", "trainable params|freeze|frozen|use_orig_params|lora"}},
           evaluate};
 }

@@ -1,18 +1,39 @@
+#include <algorithm>
+
 #include "knowledge/causes/cause.h"
+#include "knowledge/log/field_reader.h"
 
 namespace fx::knowledge {
 namespace {
+
+// "(2048x4096 and 1x16777216)", "(8x64 and 0x64)": the second operand is flat or empty, as a sharded weight is.
+bool flat_operand(std::string_view low) {
+  const auto at = low.find("shapes cannot be multiplied (");
+  const auto second = at == std::string_view::npos ? at : low.find("and ", at);
+  if (second == std::string_view::npos) return false;
+  const auto sizes = integers_in(low.substr(second, 40));
+  return sizes.size() >= 2 && (sizes[0] * sizes[1] == 0 || (std::min(sizes[0], sizes[1]) == 1 &&
+                                                            std::max(sizes[0], sizes[1]) >= 65536));
+}
 
 Claim evaluate(const Scene& s, const MarkView& m) {
   if (m("recompute")) return {};
   Claim out;
   if (m("shape")) {
     std::vector<int> errors;
+    bool sharded = false;  // words or sizes that only a parameter in shards gives
     for (const int line : m("shape").lines) {
-      if (matches_any("error|exception|assert", s.book.at(line).low)) errors.push_back(line);
+      const auto& low = s.book.at(line).low;
+      if (!matches_any("error|exception|assert", low)) continue;
+      if (low.find("cannot be multiplied") != std::string::npos && !flat_operand(low)) continue;
+      sharded = sharded || flat_operand(low) ||
+                matches_any("tensor a (0)|tensor b (0)|must be 2-d|not allocated yet|storage of size 0|weight of size "
+                            "[0]|handletrainingstate|handle training|expected to be in states",
+                            low);
+      errors.push_back(line);
     }
     if (errors.empty()) return out;
-    out.score = m("bypass") ? 0.92 : m("fsdp") ? 0.8 : 0.6;
+    out.score = m("bypass") ? 0.92 : sharded ? 0.88 : m("fsdp") ? 0.75 : 0.55;
     for (const int line : errors) {
       if (out.lines.size() < 3) out.show(line);
     }
@@ -38,7 +59,7 @@ CauseRule fsdp_params_not_gathered() {
         "|size mismatch, got input|vec (|is invalid for input of size 0|data is not allocated yet"
         "|storage of size 0|setstorage|but got 1-d|got 1-d tensor|1d tensors expected|1d target"
         "|inconsistent tensor size|weight of size [0]|shapes cannot be multiplied*and 0"
-        "|handletrainingstate|expected to be in states|training state*idle|fsdp*expects*unsharded"
+        "|cannot be multiplied|handle training|handletrainingstate|expected to be in states|training state*idle|fsdp*expects*unsharded"
         "|has been resharded|non-empty*weight|weight should have at least"
         "|same number of dimensions*weight|invalid for input of size"},
        {"bypass",

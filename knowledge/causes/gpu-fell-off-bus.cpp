@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "knowledge/causes/cause.h"
+#include "knowledge/causes/echo.h"
 #include "knowledge/log/field_reader.h"
 #include "knowledge/log/xid_events.h"
 
@@ -28,7 +29,7 @@ Claim evaluate(const Scene& s, const MarkView& m) {
   for (const int line : m("broken").lines) {
     if (s.book.at(line).rank >= 0) failed.push_back(line);
   }
-  return out.root(s.one_rank(failed));
+  return out.root(s.one_rank(without_echoes(s, failed)));
 }
 
 }  // namespace

@@ -10,7 +10,7 @@ Claim evaluate(const Scene& s, const MarkView& m) {
   for (const int line : m("hub").lines) {
     const auto& low = s.book.at(line).low;
     const bool failed = matches_any(
-        "max retries|doesn't exist|cannot be accessed|not a valid model identifier|failed to resolve|connectionerror|timed out|readtimeout|name resolution|client error|server "
+        "could not connect|max retries|doesn't exist|cannot be accessed|not a valid model identifier|failed to resolve|connectionerror|timed out|readtimeout|name resolution|client error|server "
         "error|incompleteread|sslerror"
         "|proxyerror|couldn't connect|cannot reach|connection aborted|too many requests|unauthorized|forbidden|not "
         "found|gated|notfound"
@@ -45,7 +45,7 @@ CauseRule hub_download_failure() {
         "huggingface.co|on the hub|datasetnotfound|not a valid model identifier|huggingface_hub|hf.co|hf_hub|hf-mirror|modelscope|we couldn't connect to"
         "|couldn't connect to|localentrynotfound|repository not found|repositorynotfound"
         "|gatedrepo|gated repo|cannot access gated|hfhubhttperror|offlinemode|wandb.errors"
-        "|wandb: error|api.wandb|s3.amazonaws|storage.googleapis|kaggle|openaipublic|github.com"
+        "|wandb: error|api.wandb|s3.*amazonaws|s3.amazonaws|blob.core.windows|could not connect to the endpoint|storage.googleapis|kaggle|openaipublic|github.com"
         "|pypi"},
        {"failure",
         "max retries exceeded|failed to resolve|connectionerror|read timed out|readtimeout"

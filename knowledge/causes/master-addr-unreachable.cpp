@@ -46,14 +46,14 @@ CauseRule master_addr_unreachable() {
             "name or service not known|temporary failure in name resolution|getaddrinfo"
             "|no address associated with hostname|nodename nor servname|gaierror|could not resolve"
             "|cannot be retrieved*err|hostname could not be|unable to resolve|unknown host"
-            "|failed to resolve"},
+            "|failed to resolve|hostname of the rendezvous endpoint|endpoint is absent in|port is absent in endpoint|variable master_addr expected|master_addr*not set"},
            {"setting",
             "master_addr|--master_addr|--master-addr|main_process_ip|rdzv_endpoint|rdzv-endpoint"
             "|init_method"},
            {"own", "inet_|127.0.0.1/8|ip -br|ip addr|hostname -i|hostname -I"},
            {"hub", "huggingface|hf.co|https|urllib|requests.|modelscope|wandb|s3.|hub|proxy|pypi"},
            {"blocked",
-            "no route to host|firewall|iptables|security group|network is unreachable|rtt min"
+            "0% packet loss|succeeded!|nc: connect|no route to host|firewall|iptables|security group|network is unreachable|rtt min"
             "|bytes from|ufw|nft_|filtered|reject|drop"},
            {"listening", "failed to listen|eaddrinuse|address already in use"}},
           evaluate};

@@ -69,7 +69,7 @@ CauseRule mesh_world_size_mismatch() {
             "|mesh should not be bigger|exceeds world size|world size*is not|invalid mesh_dim_names"
             "|mesh_dim_names*valid|does not match*world|mismatch*world size|not a multiple of*world"
             "|is not divisible by tensor*parallel|divisible by*context_parallel|found no devicemesh"
-            "|no shard dim|degree*world"},
+            "|no shard dim|no dimension for fsdp|should be a factor of*not|degree*world"},
            {"mesh_error",
             "device_mesh.py|init_device_mesh|get_group|parallel_dims|parallelism_config"
             "|parallel_state.py|_dim_group_infos|devicemesh("},

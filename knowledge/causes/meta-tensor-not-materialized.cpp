@@ -18,6 +18,11 @@ Claim evaluate(const Scene& s, const MarkView& m) {
   for (const int line : m("mode").lines) {
     if (out.lines.size() < 6) out.show(line);
   }
+  if (s.book.ranks_of(errors).empty()) {
+    // The error names no rank: the one that says where its weights are.
+    const auto ranks = s.book.ranks_of(m("meta").lines);
+    if (ranks.size() == 1) return out.root(*ranks.begin());
+  }
   return out.root(s.one_rank(errors));
 }
 
@@ -28,7 +33,7 @@ CauseRule meta_tensor_not_materialized() {
           {{"meta",
             "cannot copy out of meta tensor|still on the meta device|is on the meta device"
             "|on the meta device|meta tensor|tensor.item() cannot be called on meta|on meta device"
-            "|device='meta'|expected*meta|are on meta|parameters*meta device|tensor on device meta"},
+            "|device='meta'|device=meta|device: meta|expected*meta|are on meta|parameters*meta device|tensor on device meta"},
            {"mode",
             "cpu_ram_efficient_loading|sync_module_states|init_empty_weights|low_cpu_mem|on meta"
             "|local shard|to_empty|loading weights on meta"}},

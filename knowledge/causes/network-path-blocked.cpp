@@ -47,7 +47,7 @@ CauseRule network_path_blocked() {
       {{"refused",
         "no route to host|network is unreachable|host is unreachable|socketstartconnect*failed"
         "|net : connect to*failed|connect to*failed*connection|ncclsocketconnect*failed"
-        "|socket*connect*refused|connect*timed out|connection refused|errno: 113|errno: 111"
+        "|socket*connect*refused|connect*timed out|timed out*connect to|connection refused|errno: 113|errno: 111"
         "|call to connect returned|connection timed out|connect timeout|ncclsocket*timeout"},
        {"wall",
         "firewall|ingress|egress|inbound|outbound rule|network acl|curl*timed out|iptables|security group|ufw|nft_|networkpolicy|network policy|reject with"

@@ -85,6 +85,8 @@ Claim evaluate(const Scene& s, const MarkView& m) {
   const bool newly = s.book.mentions(
       "no load path|keeps its initial weights|load path: none|load path is empty|newly initialized|were not initialized");
   Claim out = claim(random_loss ? 0.88 : newly ? 0.45 : 0.5, m("sign"), 4);
+  // Nothing says that weights were wanted: a run from scratch starts like this.
+  if (!m("pretrained") && !m("wanted") && !m("gibberish")) out.score = std::min(out.score, 0.28);
   if (failed) out.score = 0.3;
   if (!random_loss && first != s.steps.end() && first->loss > 0 && first->loss < 5) out.score = 0.2;
   const NameMismatch names = read_name_mismatch(s.book);
@@ -112,6 +114,7 @@ CauseRule pretrained_weights_not_loaded() {
         "|could not find*checkpoint*scratch|not loading pretrained|pretrained*false"
         "|load_weights: false|0 tensors loaded|loaded 0|initializing with random"
         "|checkpoint*is empty|empty state dict"},
+       {"wanted", "no checkpoint*found at /|checkpoint at /*not found|--load|load_path|initial_load|resume|--pretrained|expected|hf_assets|pretrained-checkpoint|should be|converted"},
        {"measure", "checksum|norm|std|absmax|abs().max|abs max|mean|sum"},
        {"pretrained",
         "automodel|weights copied|hf checkpoint|hf weights|hf-checkpoint|finetun|fine-tun|fine tun|instruct|sft|lora|alpaca|pretrained|from_pretrained|continue*pretrain|dpo|grpo"},

@@ -95,7 +95,7 @@ CauseRule rank_to_gpu_mapping() {
            {"ordinal",
             "invalid device ordinal|invalid device id|device ordinal*out of range"
             "|cuda_error_invalid_device|device=*num_gpus=|please ensure that all devices"
-            "|no cuda gpus are available|more processes than*gpu|device >= 0 && device < num_gpus"
+            "|exceeds available gpus|no cuda gpus are available|more processes than*gpu|device >= 0 && device < num_gpus"
             "|using gpu * to perform barrier"},
            {"choice", "set_device(|current_device()|device cuda:|device: cuda:|on cuda:|using gpu "},
            {"visible",

@@ -16,7 +16,7 @@ Claim evaluate(const Scene& s, const MarkView& m) {
             "unexpected key*\"*orig_mod.|unexpected key*\"*fsdp_wrapped|unexpected key*\"module.|unexpected "
             "key*\"*checkpoint_wrapped|unexpected key*\"*forward_module.|were not used*_orig_mod.|were not "
             "used*_fsdp_wrapped|were not used*'module.|were not used*checkpoint_wrapped|missing*key*orig_mod.|missing "
-            "key*_checkpoint_wrapped|missing key*_fsdp_wrapped|missing key*\"module.",
+            "key*_checkpoint_wrapped|missing key*_fsdp_wrapped|missing key*\"module.|keyerror: '*_orig_mod.|keyerror: 'module.|keyerror: '*_fsdp_wrapped_module|missing key*_orig_mod.",
             low))
       wrapped.push_back(line);
   }
@@ -48,7 +48,7 @@ Claim evaluate(const Scene& s, const MarkView& m) {
 CauseRule state_dict_prefix_mismatch() {
   return {
       "state-dict-prefix-mismatch",
-      {{"listed", "unexpected key|missing key|were not used|not used when initializing"},
+      {{"listed", "keyerror: '|unexpected key|missing key|were not used|not used when initializing"},
        {"load",
         "were not used when initializing|error(s) in loading state_dict|load_state_dict|missing key|unexpected key|keyerror"},
        {"prefix",

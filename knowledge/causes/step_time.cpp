@@ -63,7 +63,7 @@ double unit_seconds(std::string_view low, std::size_t pos) {
 std::vector<Timing> timings_in(std::string_view low) {
   const bool milliseconds = matches_any("(ms)|time (ms", low);
   // DeepSpeed's row of timers: its "step" is the optimizer's, and "bwd_inner" is a part of "bwd".
-  const bool timers = matches_any("fwd*bwd_inner*step", low);
+  const bool timers = matches_any("fwd*bwd_inner*step|forward*backward_inner*step", low);
   std::vector<Timing> out;
   std::size_t label_from = 0;
   for (std::size_t at = 0; at < low.size();) {
@@ -86,7 +86,7 @@ std::vector<Timing> timings_in(std::string_view low) {
         label.size() >= 3 && (label.substr(label.size() - 3) == "of " || label.substr(label.size() - 3) == " / ");
     auto kind = part_of ? std::optional(TimeKind::kWhole) : kind_of(label);
     if (timers && kind == TimeKind::kWhole) kind = TimeKind::kOptimizer;
-    if (value && kind && timed && !matches_any("util|loss|lr|mem|rank|bwd_inner", label))
+    if (value && kind && timed && !matches_any("util|loss|lr|mem|rank|bwd_inner|backward_inner|ward_allreduce|bwd_allreduce", label))
       out.push_back({*kind, *value * (percent ? 0.01 : unit > 0 ? unit : milliseconds ? 0.001 : 1), percent});
     label_from = end;
     at = end;

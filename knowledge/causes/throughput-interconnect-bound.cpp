@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "knowledge/causes/cause.h"
+#include "knowledge/causes/scaling.h"
 #include "knowledge/causes/step_time.h"
 
 namespace fx::knowledge {
@@ -9,7 +10,8 @@ namespace {
 Claim evaluate(const Scene& s, const MarkView& m) {
   const bool failed =
       !s.exceptions.empty() || !s.ooms.empty() || s.book.find("core", "stall").count > 0 || !s.exits.empty();
-  if (failed || (!m("link") && !m("comm")) || (!m("speed") && !m("comm"))) return {};
+  const Scaling scaling_loss = failed || !m("link") ? Scaling{} : read_scaling(s);
+  if (failed || (!m("link") && !m("comm")) || (!m("speed") && !m("comm") && !scaling_loss.worse)) return {};
   if (s.book.mentions("data_wait|data_time|data wait") && !s.book.mentions("comm*ms|exposed|all_gather*s|all-gather*s"))
     return {};
   if (s.book.mentions("training completed|training complete")) return {};
@@ -20,12 +22,13 @@ Claim evaluate(const Scene& s, const MarkView& m) {
   }
   const bool slow_link = s.book.mentions(
       "phb|sys |pxb|rxpci|net/socket|ethernet|no nvlink|via shm|10 "
-      "gbit|10gbe|25gbe|tcp|pcie|gbit|nccl_ib_disable=1|gbps|via net");
+      "gbit|10gbe|25gbe|tcp|pcie|gbit|speed: 10000mb|speed: 25000mb|speed: 1000mb|using network socket|nccl_ib_disable=1|gbps|via net");
   const bool scaling = m("speed").count >= 2;
-  const bool few_words = s.book.mentions("slow|%*nccl|nccl*%|exposed|comm");
-  if ((!slow_link && !shared_out) || (!scaling && proof.empty() && !few_words)) return {};
+  const bool complaint = s.book.mentions("slow|%*nccl|nccl*%|exposed|expected|why |x worse|only *%|low mfu|mfu low");
+  if ((!slow_link && !shared_out) || (proof.empty() && !scaling_loss.worse && !(complaint && scaling))) return {};
   Claim out;
-  out.score = !proof.empty() ? 0.88 : s.book.mentions("rxpci|topo|net/socket|no nvlink|busbw") ? 0.84 : 0.6;
+  for (const int line : scaling_loss.lines) out.show(line);
+  out.score = !proof.empty() || scaling_loss.worse ? 0.88 : s.book.mentions("rxpci|topo|net/socket|no nvlink|busbw") ? 0.84 : 0.6;
   if (s.book.mentions("cpu_offload: true|offload_optimizer|cpuadam|cpu_offload=true|optimizer_step*cpu"))
     out.score -= 0.3;
   out.show(m("speed"), 3);
@@ -43,7 +46,7 @@ Claim evaluate(const Scene& s, const MarkView& m) {
 CauseRule throughput_interconnect_bound() {
   return {"throughput-interconnect-bound",
           {{"link",
-            "phb|sys |pxb|nvidia-smi topo|pcie|rxpci|ethernet|net/socket|no nvlink|tcp|gbit|10gbe"
+            "phb|sys |pxb|nvidia-smi topo|mb/s|using network|ethtool|pcie|rxpci|ethernet|net/socket|no nvlink|tcp|gbit|10gbe"
             "|25gbe|via shm|gb/s|busbw|via net/socket|nvlink: |x4|x8|ib disabled|nccl_ib_disable|gbps"},
            {"comm",
             "all_gather|all-gather|allgather|reduce_scatter|reduce-scatter|comm_ms|comm time"

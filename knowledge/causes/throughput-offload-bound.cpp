@@ -13,7 +13,10 @@ Claim evaluate(const Scene& s, const MarkView& m) {
   if (failed || !m("offload")) return {};
   std::vector<int> proof;
   for (const int line : m("time").lines) {
-    if (matches_any("optim*s|h2d|d2h|memcpy|copy|pcie|gpu util|cpu util|host|util", s.book.at(line).low))
+    const auto& low = s.book.at(line).low;
+    if (low.find("util.py") == std::string::npos && low.find("utils.py") == std::string::npos &&
+        matches_any("optim*s|h2d|d2h|memcpy|copy|pcie|gpu util|cpu util|host|util*%|util *%", low) &&
+        low.find_first_of("0123456789") != std::string::npos)
       proof.push_back(line);
   }
   // The optimizer of offloaded parameters runs on the CPU.

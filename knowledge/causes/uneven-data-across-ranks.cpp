@@ -68,6 +68,11 @@ Claim evaluate(const Scene& s, const MarkView& m) {
   }
   const auto counts = differing_counts(s.book, data);
   const auto speaking = s.book.ranks_of(data);
+  std::vector<int> ran_out;
+  std::copy_if(data.begin(), data.end(), std::back_inserter(ran_out), [&](int line) {
+    return matches_any("exhausted|empty|stopiteration|no more|ran out|end of data|finished|leaving", s.book.at(line).low);
+  });
+  const auto dry = s.book.ranks_of(ran_out);
   const bool odd_rank = !s.desync.behind.empty() || s.desync.absent.size() == 1;
   const bool apart = reached_apart(s);
   const int left = stall.saves.empty() ? rank_left_behind(s, stall.first) : -1;
@@ -75,6 +80,8 @@ Claim evaluate(const Scene& s, const MarkView& m) {
     out.score = 0.9;
   } else if (!data.empty() && odd_rank && !speaking.empty()) {
     out.score = 0.88;
+  } else if (dry.size() == 1 && (speaking.size() > 1 || s.ranks.size() > 1)) {
+    out.score = 0.85;
   } else if (!data.empty() && (speaking.size() == 1 || apart)) {
     out.score = 0.8;
   } else if (!data.empty() && s.book.mentions("stopiteration|drop_last|uneven|exhausted")) {
@@ -93,6 +100,11 @@ Claim evaluate(const Scene& s, const MarkView& m) {
     if (real) out.score = 0.4;
   }
   show_data(s, counts, data, out);
+  if (dry.size() == 1) {
+    for (const int line : ran_out) {
+      if (out.lines.size() < 7) out.show(line);
+    }
+  }
   for (const int line : s.desync.lines) {
     if (out.lines.size() < 7) out.show(line);
   }
@@ -105,6 +117,7 @@ Claim evaluate(const Scene& s, const MarkView& m) {
   if (counts.odd.size() == 1) return out.root(*counts.odd.begin());
   if (const int suspect = s.desync.suspect(); suspect >= 0) return out.root(suspect);
   if (left >= 0) return out.root(left);
+  if (counts.lines.empty() && dry.size() == 1) return out.root(*dry.begin());
   return out.root(counts.lines.empty() && speaking.size() == 1 ? std::optional<int>(*speaking.begin()) : std::nullopt);
 }
 
@@ -116,7 +129,7 @@ CauseRule uneven_data_across_ranks() {
             "skip*sample|skipping*sample|skip*batch|drop*sample|dropped*batch|stopiteration"
             "|len(dataloader)|dataloader*len|num batches|number of batches|num_batches"
             "|steps per epoch|steps_per_epoch|uneven|exhausted|no more data|drop_last|empty batch"
-            "|ran out of|batches left|samples per rank|micro-batches|microbatches|accumulation steps"
+            "|ran out of|batches left|samples per rank|micro-batch|iterator*empty|iterator*exhausted|loader*exhausted|microbatches|accumulation steps"
             "|num_microbatch|end of epoch|finished epoch|epoch*finished|epoch*done|shard*samples"
             "|local samples|dataset*samples|remaining*batch|dataloader*batches|last batch"
             "|end of data|eof|packed|iterabledataset|split_dataset|batches"}},

@@ -65,11 +65,8 @@ std::vector<CollectiveTimeout> with_groups(std::vector<CollectiveTimeout> timeou
 // A rank that timed out at number N of a group had enqueued N.
 std::vector<WorkStatus> with_timeouts(std::vector<WorkStatus> status, const std::vector<CollectiveTimeout>& timeouts) {
   if (status.empty()) return status;
-  std::set<std::pair<std::string, int>> told;
-  for (const auto& row : status) told.insert({row.group, row.rank});
   for (const auto& row : timeouts) {
-    // Of a rank without a status line the number is only a lower bound.
-    if (row.rank >= 0 && row.sequence >= 0 && told.count({row.group, row.rank}) > 0)
+    if (row.rank >= 0 && row.sequence >= 0 && !row.group.empty())
       status.push_back({row.line, row.rank, row.group, row.sequence, -1, row.sequence});
   }
   return status;

@@ -51,12 +51,26 @@ int last_number_in(std::string_view name) {
   return numbers.empty() || numbers.back() >= 1000000 ? -1 : static_cast<int>(numbers.back());
 }
 
-// "[rank0]" behind a logger's name: it stands close to the start.
+// "[rank0]", "[RANK:0]", "- rank 0 -", "| rank=0 |" behind a time, a level or a logger's name: a field of its own close
+// to the start.
 int late_rank(std::string_view low) {
-  const auto at = low.substr(0, 120).find("[rank");
-  if (at == std::string_view::npos) return -1;
-  const auto rank = integer_after(low.substr(at), "[rank");
-  return rank && *rank >= 0 && *rank < 1000000 ? static_cast<int>(*rank) : -1;
+  const std::string_view head = low.substr(0, 120);
+  for (auto at = head.find("rank"); at != std::string_view::npos; at = head.find("rank", at + 4)) {
+    const std::string_view before = head.substr(0, at);
+    const bool bracket = !before.empty() && (before.back() == '[' || before.back() == '(');
+    const bool field = before.size() >= 2 && (before.substr(before.size() - 2) == "- " ||
+                                              before.substr(before.size() - 2) == "| " ||
+                                              before.substr(before.size() - 2) == "] ");
+    auto pos = head.find_first_not_of(":= ", at + 4);
+    if ((!bracket && !field) || pos == std::string_view::npos) continue;
+    const auto rank = integer_after(head.substr(pos), "");
+    while (pos < head.size() && head[pos] >= '0' && head[pos] <= '9') ++pos;
+    const std::string_view behind = head.substr(pos, 2);
+    const bool closed = bracket ? behind.substr(0, 1) == "]" || behind.substr(0, 1) == ")"
+                                : behind == " -" || behind == " |" || behind.substr(0, 1) == ":";
+    if (closed && rank && *rank >= 0 && *rank < 1000000) return static_cast<int>(*rank);
+  }
+  return -1;
 }
 
 // A worker that introduces itself: "Initializing rank 0/3", "rank 1 CUDA_VISIBLE_DEVICES=...", "global_rank: 2".

@@ -1,0 +1,101 @@
+#include "knowledge/causes/scaling.h"
+
+#include <algorithm>
+#include <array>
+#include <optional>
+
+#include "knowledge/log/field_reader.h"
+
+namespace fx::knowledge {
+namespace {
+
+struct Point {
+  int line = 0;
+  long long workers = 0;
+  double seconds = -1;  // a step's
+  double rate = -1;
+};
+
+std::optional<double> before(std::string_view low, std::string_view unit) {
+  const auto at = low.find(unit);
+  if (at == std::string_view::npos) return std::nullopt;
+  const auto end = low.find_last_not_of(' ', at == 0 ? 0 : at - 1);
+  if (end == std::string_view::npos) return std::nullopt;
+  const auto from = low.find_last_not_of("0123456789.,", end);
+  std::string digits(low.substr(from == std::string_view::npos ? 0 : from + 1, end - (from == std::string_view::npos ? 0 : from) + 1));
+  digits.erase(std::remove(digits.begin(), digits.end(), ','), digits.end());
+  return number_after(digits, "");
+}
+
+// "4 nodes", "16 gpus", "nodes=2", "world_size 32": of nodes only, or of GPUs only.
+long long workers_in(std::string_view low, bool nodes) {
+  static constexpr std::array<std::string_view, 2> kNodes{" node", " machine"};
+  static constexpr std::array<std::string_view, 3> kGpus{" gpu", "xgpu", " rank"};
+  static constexpr std::array<std::string_view, 3> kNodeKeys{"nodes=", "nodes:", "nnodes "};
+  static constexpr std::array<std::string_view, 9> kGpuKeys{"--devices ", "nproc_per_node=", "nproc_per_node ", "--num_processes ", "gpus=", "gpus:", "world_size=", "world size ", "world="};
+  const auto take = [&](const auto& nouns, const auto& keys) -> long long {
+    for (const auto noun : nouns) {
+      if (const auto count = before(low, noun); count && *count >= 1) return static_cast<long long>(*count);
+    }
+    for (const auto key : keys) {
+      if (const auto count = integer_after(low, key); count && *count >= 1) return *count;
+    }
+    return 0;
+  };
+  return nodes ? take(kNodes, kNodeKeys) : take(kGpus, kGpuKeys);
+}
+
+Point read_point(std::string_view low, int line) {
+  Point out;
+  out.line = line;
+  for (const std::string_view unit : {"s/it", "s/step", "sec/it", "sec/step", "s per step", " s / step"}) {
+    if (const auto value = before(low, unit); value && out.seconds < 0) out.seconds = *value;
+  }
+  for (const std::string_view key : {"total ", "step_time=", "step_time ", "step_time: ", "step time ", "step time: ", "iter time "}) {
+    if (out.seconds >= 0) break;
+    if (const auto value = number_after(low, key)) out.seconds = *value;
+  }
+  for (const std::string_view unit : {"tokens/s", "tok/s", "samples/s", "it/s", "tokens/sec", "img/s", "tflop"}) {
+    if (const auto value = before(low, unit); value && out.rate < 0) out.rate = *value;
+  }
+  for (const std::string_view key : {"tokens/s ", "tokens/s: ", "tokens/s=", "tps: ", "tps=", "mfu: ", "mfu="}) {
+    if (out.rate >= 0) break;
+    if (const auto value = number_after(low, key)) out.rate = *value;
+  }
+  return out;
+}
+
+// Every line with a time or a rate, with the number of workers of its own or of the last line that told one.
+std::vector<Point> read_points(const Scene& scene, bool nodes) {
+  std::vector<Point> out;
+  long long workers = 0;
+  for (std::size_t i = 0; i < scene.book.lines.size() && out.size() < 2000; ++i) {
+    const std::string_view low = scene.book.lines[i].low;
+    if (const auto own = workers_in(low, nodes); own > 0) workers = own;
+    if (workers == 0) continue;
+    Point point = read_point(low, static_cast<int>(i));
+    point.workers = workers;
+    if (point.seconds > 0 || point.rate > 0) out.push_back(point);
+  }
+  return out;
+}
+
+}  // namespace
+
+Scaling read_scaling(const Scene& scene) {
+  for (const bool nodes : {true, false}) {
+    const auto points = read_points(scene, nodes);
+    for (const auto& small : points) {
+      const auto large = std::find_if(points.begin(), points.end(), [&](const Point& point) {
+        const bool slower = small.seconds > 0 && point.seconds > 1.5 * small.seconds;
+        const bool falls = small.rate > 0 && point.rate > 0 && point.rate < 0.8 * small.rate;
+        return point.workers > small.workers && (slower || falls);
+      });
+      if (large != points.end()) return {true, {large->line, small.line}};
+      if (&small - points.data() > 200) break;  // a comparison stands near the beginning or nowhere
+    }
+  }
+  return {};
+}
+
+}  // namespace fx::knowledge

@@ -1,0 +1,83 @@
+#include "knowledge/log/thread_stack.h"
+
+#include "base/text.h"
+#include "knowledge/log/field_reader.h"
+
+namespace fx::knowledge {
+namespace {
+
+constexpr int kFrames = 40;  // deeper ones tell nothing more
+constexpr int kHeads = 6;    // so many lines above a stack may say whose it is
+
+bool is_head(std::string_view low) {
+  return matches_any("thread *(idle)|thread *(active|thread *(most recent call first)", low);
+}
+
+// "    barrier (torch/distributed/distributed_c10d.py:4635)" or "  File "x.py", line 3 in wait".
+bool is_frame(std::string_view body) {
+  return body.substr(0, 2) == "  " && matches_any("(*.py:*)|(*.pyx:*)|file \"*\", line_", to_lower(body));
+}
+
+std::string thread_name(std::string_view low) {
+  const auto quote = low.find("): \"");
+  if (quote == std::string_view::npos) return {};
+  const auto from = quote + 4;
+  return std::string(low.substr(from, low.find('"', from) - from));
+}
+
+// The rank that a line above the stack names: the command's comment, the process's arguments.
+int named_rank(std::string_view low) {
+  for (const std::string_view key : {"rank ", "rank=", "rank: ", "rank"}) {
+    if (const auto rank = integer_after(low, key); rank && *rank >= 0 && *rank < 1000000) return static_cast<int>(*rank);
+  }
+  return -1;
+}
+
+int rank_above(const LogBook& book, int head) {
+  if (book.at(head).rank >= 0) return book.at(head).rank;
+  for (int line = book.above(head), left = kHeads; line >= 0 && left > 0; line = book.above(line), --left) {
+    const auto& row = book.at(line);
+    if (is_frame(row.body()) || is_head(row.low)) return -1;
+    if (row.rank >= 0) return row.rank;
+    if (const int rank = named_rank(row.low); rank >= 0) return rank;
+  }
+  return -1;
+}
+
+}  // namespace
+
+const std::vector<Mark>& stack_marks() {
+  static const std::vector<Mark> marks{
+      {"stack", "thread *(idle)|thread *(active|thread *(most recent call first)"},
+      {"stack_frame", "(*.py:*)"},
+  };
+  return marks;
+}
+
+std::vector<ThreadStack> read_thread_stacks(const LogBook& book) {
+  std::vector<ThreadStack> out;
+  int last = -1;  // the line behind the previous stack
+  for (const int head : book.find("core", "stack").lines) {
+    ThreadStack stack;
+    stack.line = head;
+    stack.thread = thread_name(book.at(head).low);
+    stack.rank = rank_above(book, head);
+    // The threads of one process follow each other.
+    if (stack.rank < 0 && !out.empty() && last >= 0 && head - last <= 1) stack.rank = out.back().rank;
+    int line = book.below(head);
+    for (int count = 0; line >= 0 && count < kFrames && is_frame(book.at(line).body()); line = book.below(line), ++count) {
+      stack.frames += trim(book.at(line).low_body());
+      stack.frames += ' ';
+      stack.lines.push_back(line);
+    }
+    last = stack.lines.empty() ? head : stack.lines.back() + 1;
+    if (!stack.lines.empty()) out.push_back(std::move(stack));
+  }
+  return out;
+}
+
+bool in_collective(const ThreadStack& stack) {
+  return matches_any("barrier|gather|reduce|broadcast|scatter|all_to_all|distributed_c10d|synchronize", stack.frames);
+}
+
+}  // namespace fx::knowledge
