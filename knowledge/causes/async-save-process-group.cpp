@@ -32,7 +32,7 @@ Claim evaluate(const Scene& s, const MarkView& m) {
   }
   const bool named = s.book.mentions(
       "async_mode|_async_process|async_save|asynccheckpoint|async_checkpoint|async save|ckpt-thread|async checkpoint|_async_executor|_async_thread|async_thread|ckpt-async|exception in thread*ckpt|exception in thread*save|background process|background "
-      "save|checkpoint thread");
+      "save|checkpoint thread|_async_thread_executor|_async_process_executor|async_thread|async_process");
   if (failed.empty() || !named) return {};
   // A full disk or a missing file in the background save is that fault, not the group's.
   if (s.book.mentions("no space left|quota|stale file|permission denied")) return {};
@@ -50,7 +50,7 @@ CauseRule async_save_process_group() {
   return {
       "async-save-process-group",
       {{"async",
-        "async_mode|_async_process|background process|async_save|async save|asynccheckpoint|ckpt-thread|checkpoint thread|async_checkpoint"
+        "async_mode|_async_process|_async_thread|background process|async_save|async save|asynccheckpoint|ckpt-thread|checkpoint thread|async_checkpoint"
         "|background thread|background save|background*checkpoint|asynccheckpointexecutor"
         "|async_executor|asynchronous*checkpoint|async checkpoint|save thread|exception in thread"},
        {"failed",

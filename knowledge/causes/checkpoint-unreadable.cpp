@@ -1,9 +1,24 @@
 #include <algorithm>
 
+#include "base/text.h"
 #include "knowledge/causes/cause.h"
+#include "knowledge/log/field_reader.h"
 
 namespace fx::knowledge {
 namespace {
+
+// Raised while a sample was read: the data are at fault, no checkpoint.
+bool reads_sample(const Scene& s, int line) {
+  if (matches_any("image file|dataloader worker|.jpg|.png|.tar|.parquet|.arrow|audio|video", s.book.at(line).low))
+    return true;
+  const auto* exception = s.exception_at(line);
+  return exception != nullptr && std::any_of(exception->frames.begin(), exception->frames.end(), [&](int frame) {
+           return matches_any(
+               "__getitem__|collate|_worker_loop|read_image|image.open|decode|webdataset|dataset.py|"
+               "arrow_dataset|pyarrow|data_loader_iter|dataloader.py",
+               s.book.at(frame).low);
+         });
+}
 
 Claim evaluate(const Scene& s, const MarkView& m) {
   Claim out;
@@ -16,11 +31,21 @@ Claim evaluate(const Scene& s, const MarkView& m) {
               low))
         continue;
       if (matches_any("$ |warning", low) && !matches_any("error", low)) continue;
+      const auto named = integer_after(low, "world_size_");
+      if (named && s.world > 0 && *named != s.world && matches_any("no such file", low)) continue;
+      if (matches_any("parameters or buffers|keys that|missing key", low) || reads_sample(s, line)) continue;
       out.score = std::max(out.score, score);
       if (out.lines.size() < 4) out.show(line);
     }
   };
   add(m("format"), 0.94);
+  for (const auto& exception : s.exceptions) {
+    const bool saved = std::any_of(exception.frames.begin(), exception.frames.end(), [&](int frame) {
+      return matches_any("trainer_state|load_from_json|index.json|load_checkpoint|read_metadata|resume_from",
+                         s.book.at(frame).low);
+    });
+    if (saved && matches_any("jsondecodeerror", to_lower(exception.type))) out.score = 0.9, out.show(exception.line);
+  }
   add(m("missing"), 0.88);
   if (out.score == 0) return out;
   std::vector<int> errors = out.lines;

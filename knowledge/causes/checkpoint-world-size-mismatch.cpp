@@ -22,9 +22,9 @@ std::vector<int> two_worlds(const Scene& s, const MarkView& m) {
   bool failed = false;
   for (const int line : m("count").lines) {
     const auto& low = s.book.at(line).low;
-    const bool error = matches_any("error|exception|assert|cannot|missing", low) ||
-                       (matches_any("saved with|saved by|saved on|saved from|written by|trained with", low) &&
-                        raised_behind(s, line));
+    const bool error =
+        matches_any("error|exception|assert|cannot|missing", low) ||
+        (matches_any("saved with|saved by|saved on|saved from|written by|trained with", low) && raised_behind(s, line));
     const bool saved = matches_any("saved|checkpoint|ckpt|resum|shard|optim|random_states|world_size_*_rank|load", low);
     if (!saved || matches_any("mesh|divisible|parallel dims|file \"", low)) continue;
     const auto here = worker_counts(low);
@@ -33,9 +33,8 @@ std::vector<int> two_worlds(const Scene& s, const MarkView& m) {
     failed = failed || error;
     lines.push_back(line);
   }
-  const bool files = std::any_of(lines.begin(), lines.end(), [&](int line) {
-    return matches_any("world_size_*_rank_", s.book.at(line).low);
-  });
+  const bool files = std::any_of(lines.begin(), lines.end(),
+                                 [&](int line) { return matches_any("world_size_*_rank_", s.book.at(line).low); });
   if (s.world > 0 && files) counts.insert(s.world);
   if (!failed || counts.size() < 2) return {};
   std::stable_sort(lines.begin(), lines.end(), [&](int a, int b) {

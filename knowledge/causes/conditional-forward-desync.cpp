@@ -42,19 +42,20 @@ Claim evaluate(const Scene& s, const MarkView& m) {
 }  // namespace
 
 CauseRule conditional_forward_desync() {
-  return {"conditional-forward-desync",
-          {{"fingerprint",
-            "is all-gathering*parameters*while rank|is running collective: collectivefingerprint|detected mismatch between collectives"
-            "|collectives differ in the following|mismatched collectives|mismatch between collectives"},
-           {"without",
-            "no image|text-only|text only|without image|has no image|multimodal*=none"
-            "|pixel_values=none|no pixel_values|no audio|no video|no tokens|zero tokens|: 0 tokens|_0 tokens"
-            "|expert*received 0|skipping*projection|skipping*tower|skip*vision|skipping vision"
-            "|not routed|no expert|dummy|branch*not taken|tokens=0|images=0|num_images: 0"
-            "|num_images=0|empty expert|only text|not called|never called|no token for|branch not|skips the|without the"
-            "|experts used|tower unused|encoder unused|text, text"},
-           {"with", "pixel_values|vision|image|model.visual|expert|modality|audio|router|tower"}},
-          evaluate};
+  return {
+      "conditional-forward-desync",
+      {{"fingerprint",
+        "is all-gathering*parameters*while rank|is running collective: collectivefingerprint|detected mismatch between collectives"
+        "|collectives differ in the following|mismatched collectives|mismatch between collectives"},
+       {"without",
+        "no image|text-only|text only|without image|has no image|multimodal*=none"
+        "|pixel_values=none|no pixel_values|no audio|no video|no tokens|zero tokens|: 0 tokens|_0 tokens"
+        "|expert*received 0|skipping*projection|skipping*tower|skip*vision|skipping vision"
+        "|not routed|no expert|dummy|branch*not taken|tokens=0|images=0|num_images: 0"
+        "|num_images=0|empty expert|only text|not called|never called|no token for|branch not|skips the|without the"
+        "|experts used|tower unused|encoder unused|text, text"},
+       {"with", "pixel_values|vision|image|model.visual|expert|modality|audio|router|tower"}},
+      evaluate};
 }
 
 }  // namespace fx::knowledge

@@ -17,17 +17,18 @@ Claim evaluate(const Scene& s, const MarkView& m) {
 }  // namespace
 
 CauseRule cpu_offload_no_cpu_backend() {
-  return {"cpu-offload-no-cpu-backend",
-          {{"backend",
-            "no backend type associated with device type cpu|no backend*device type cpu"
-            "|tensors must be cuda and dense|backend nccl does not support cpu"
-            "|processgroupnccl*cpu tensor|nccl*only supports*cuda|no backend for*cpu"
-            "|backend*not support*device*cpu"},
-           {"offload", "offload|cpuoffload|cpu_offload|clip_grad|grad_norm"},
-           {"async",
-            "async_save|async save|_async_thread|_async_process|ckpt-async|exception in thread|asynccheckpoint|background|ckpt-thread|checkpoint thread"
-            "|async_checkpoint"}},
-          evaluate};
+  return {
+      "cpu-offload-no-cpu-backend",
+      {{"backend",
+        "no backend type associated with device type cpu|no backend*device type cpu"
+        "|tensors must be cuda and dense|backend nccl does not support cpu"
+        "|processgroupnccl*cpu tensor|nccl*only supports*cuda|no backend for*cpu"
+        "|backend*not support*device*cpu"},
+       {"offload", "offload|cpuoffload|cpu_offload|clip_grad|grad_norm"},
+       {"async",
+        "async_save|async save|_async_thread|_async_process|ckpt-async|exception in thread|asynccheckpoint|background|ckpt-thread|checkpoint thread"
+        "|async_checkpoint"}},
+      evaluate};
 }
 
 }  // namespace fx::knowledge

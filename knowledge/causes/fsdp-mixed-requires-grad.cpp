@@ -15,13 +15,14 @@ Claim evaluate(const Scene&, const MarkView& m) {
 }  // namespace
 
 CauseRule fsdp_mixed_requires_grad() {
-  return {"fsdp-mixed-requires-grad",
-          {{"grad",
-            "uniform `requires_grad`|uniform requires_grad|uniform `requires_grad"
-            "|requires_grad*use_orig_params|both frozen and trainable|frozen and non-frozen"
-            "|mixed requires_grad|requires_grad*to have the same|same requires_grad|mix of frozen|frozen*non-frozen parameters"},
-           {"hint", "trainable params|freeze|frozen|use_orig_params|lora"}},
-          evaluate};
+  return {
+      "fsdp-mixed-requires-grad",
+      {{"grad",
+        "uniform `requires_grad`|uniform requires_grad|uniform `requires_grad"
+        "|requires_grad*use_orig_params|both frozen and trainable|frozen and non-frozen"
+        "|mixed requires_grad|requires_grad*to have the same|same requires_grad|mix of frozen|frozen*non-frozen parameters"},
+       {"hint", "trainable params|freeze|frozen|use_orig_params|lora"}},
+      evaluate};
 }
 
 }  // namespace fx::knowledge

@@ -12,8 +12,8 @@ bool flat_operand(std::string_view low) {
   const auto second = at == std::string_view::npos ? at : low.find("and ", at);
   if (second == std::string_view::npos) return false;
   const auto sizes = integers_in(low.substr(second, 40));
-  return sizes.size() >= 2 && (sizes[0] * sizes[1] == 0 || (std::min(sizes[0], sizes[1]) == 1 &&
-                                                            std::max(sizes[0], sizes[1]) >= 65536));
+  return sizes.size() >= 2 &&
+         (sizes[0] * sizes[1] == 0 || (std::min(sizes[0], sizes[1]) == 1 && std::max(sizes[0], sizes[1]) >= 65536));
 }
 
 Claim evaluate(const Scene& s, const MarkView& m) {
@@ -27,9 +27,10 @@ Claim evaluate(const Scene& s, const MarkView& m) {
       if (!matches_any("error|exception|assert", low)) continue;
       if (low.find("cannot be multiplied") != std::string::npos && !flat_operand(low)) continue;
       sharded = sharded || flat_operand(low) ||
-                matches_any("tensor a (0)|tensor b (0)|must be 2-d|not allocated yet|storage of size 0|weight of size "
-                            "[0]|handletrainingstate|handle training|expected to be in states",
-                            low);
+                matches_any(
+                    "tensor a (0)|tensor b (0)|must be 2-d|not allocated yet|storage of size 0|weight of size "
+                    "[0]|handletrainingstate|handle training|expected to be in states",
+                    low);
       errors.push_back(line);
     }
     if (errors.empty()) return out;

@@ -51,7 +51,7 @@ CauseRule labels_all_masked() {
       "labels-all-masked",
       {{"mask",
         "could not find response key|could not find instruction key|response template*not found"
-        "|could not find*template|this instance will be ignored in loss|all labels*-100"
+        "|could not find*template|this instance will be ignored in loss|tokenization mismatch|(ignored)|all labels*-100"
         "|labels*all -100|labels are -100|labels*masked|valid tokens: 0|valid tokens=0"
         "|valid_tokens=0|num_valid*=0|supervised tokens: 0|supervised tokens=0"
         "|supervised tokens 0|trainable tokens: 0|trainable tokens=0|no label|no valid label"
@@ -62,7 +62,8 @@ CauseRule labels_all_masked() {
        {"count",
         "label|targets|!= -1|supervised|target token|valid token|valid_token|unmasked|completion token|trainable token|assistant "
         "token|masked"},
-       {"cut", "truncat|max_length|max_seq_len|max_prompt_length|cutoff_len|completion_only|assistant_only|train_on_inputs|response_template|chat_template"}},
+       {"cut",
+        "truncat|max_length|max_seq_len|max_prompt_length|cutoff_len|completion_only|assistant_only|train_on_inputs|response_template|chat_template"}},
       evaluate};
 }
 

@@ -36,27 +36,28 @@ Claim evaluate(const Scene& s, const MarkView& m) {
 }  // namespace
 
 CauseRule master_addr_unreachable() {
-  return {"master-addr-unreachable",
-          {{"connect",
-            "client socket has failed to connect|client socket has timed out"
-            "|client socket cannot be initialized|connection to the c10d store has failed"
-            "|failed to connect to*store|rendezvousconnectionerror|tcpstore*connect|connectfullmesh"
-            "|failed to connect*master|distnetworkerror*connect"},
-           {"resolve",
-            "name or service not known|temporary failure in name resolution|getaddrinfo"
-            "|no address associated with hostname|nodename nor servname|gaierror|could not resolve"
-            "|cannot be retrieved*err|hostname could not be|unable to resolve|unknown host"
-            "|failed to resolve|hostname of the rendezvous endpoint|endpoint is absent in|port is absent in endpoint|variable master_addr expected|master_addr*not set"},
-           {"setting",
-            "master_addr|--master_addr|--master-addr|main_process_ip|rdzv_endpoint|rdzv-endpoint"
-            "|init_method"},
-           {"own", "inet_|127.0.0.1/8|ip -br|ip addr|hostname -i|hostname -I"},
-           {"hub", "huggingface|hf.co|https|urllib|requests.|modelscope|wandb|s3.|hub|proxy|pypi"},
-           {"blocked",
-            "0% packet loss|succeeded!|nc: connect|no route to host|firewall|iptables|security group|network is unreachable|rtt min"
-            "|bytes from|ufw|nft_|filtered|reject|drop"},
-           {"listening", "failed to listen|eaddrinuse|address already in use"}},
-          evaluate};
+  return {
+      "master-addr-unreachable",
+      {{"connect",
+        "client socket has failed to connect|client socket has timed out"
+        "|client socket cannot be initialized|connection to the c10d store has failed"
+        "|failed to connect to*store|rendezvousconnectionerror|tcpstore*connect|connectfullmesh"
+        "|failed to connect*master|distnetworkerror*connect"},
+       {"resolve",
+        "name or service not known|temporary failure in name resolution|getaddrinfo"
+        "|no address associated with hostname|nodename nor servname|gaierror|could not resolve"
+        "|cannot be retrieved*err|hostname could not be|unable to resolve|unknown host"
+        "|failed to resolve|hostname of the rendezvous endpoint|endpoint is absent in|port is absent in endpoint|variable master_addr expected|master_addr*not set"},
+       {"setting",
+        "master_addr|--master_addr|--master-addr|main_process_ip|rdzv_endpoint|rdzv-endpoint"
+        "|init_method"},
+       {"own", "inet_|127.0.0.1/8|ip -br|ip addr|hostname -i|hostname -I"},
+       {"hub", "huggingface|hf.co|https|urllib|requests.|modelscope|wandb|s3.|hub|proxy|pypi"},
+       {"blocked",
+        "0% packet loss|succeeded!|nc: connect|no route to host|firewall|iptables|security group|network is unreachable|rtt min"
+        "|bytes from|ufw|nft_|filtered|reject|drop"},
+       {"listening", "failed to listen|eaddrinuse|address already in use"}},
+      evaluate};
 }
 
 }  // namespace fx::knowledge

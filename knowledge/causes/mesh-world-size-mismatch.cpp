@@ -24,7 +24,9 @@ Claim evaluate(const Scene& s, const MarkView& m) {
   int error = -1;
   for (const int line : mismatch.lines) {
     const auto& low = s.book.at(line).low;
-    if (matches_any("raise _|file \"|assert _|checkpoint state|loaded checkpoint|optimizer state|saved with|batch size|batch_size", low))
+    if (matches_any(
+            "raise _|file \"|assert _|checkpoint state|loaded checkpoint|optimizer state|saved with|batch size|batch_size",
+            low))
       continue;
     error = line;
     break;

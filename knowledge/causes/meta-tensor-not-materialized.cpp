@@ -29,15 +29,16 @@ Claim evaluate(const Scene& s, const MarkView& m) {
 }  // namespace
 
 CauseRule meta_tensor_not_materialized() {
-  return {"meta-tensor-not-materialized",
-          {{"meta",
-            "cannot copy out of meta tensor|still on the meta device|is on the meta device"
-            "|on the meta device|meta tensor|tensor.item() cannot be called on meta|on meta device"
-            "|device='meta'|device=meta|device: meta|expected*meta|are on meta|parameters*meta device|tensor on device meta"},
-           {"mode",
-            "cpu_ram_efficient_loading|sync_module_states|init_empty_weights|low_cpu_mem|on meta"
-            "|local shard|to_empty|loading weights on meta"}},
-          evaluate};
+  return {
+      "meta-tensor-not-materialized",
+      {{"meta",
+        "cannot copy out of meta tensor|still on the meta device|is on the meta device"
+        "|on the meta device|meta tensor|tensor.item() cannot be called on meta|on meta device"
+        "|device='meta'|device=meta|device: meta|expected*meta|are on meta|parameters*meta device|tensor on device meta"},
+       {"mode",
+        "cpu_ram_efficient_loading|sync_module_states|init_empty_weights|low_cpu_mem|on meta"
+        "|local shard|to_empty|loading weights on meta"}},
+      evaluate};
 }
 
 }  // namespace fx::knowledge

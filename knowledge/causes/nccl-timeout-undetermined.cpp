@@ -1,4 +1,5 @@
 #include "knowledge/causes/cause.h"
+#include "knowledge/causes/echo.h"
 
 namespace fx::knowledge {
 namespace {
@@ -11,6 +12,11 @@ Claim evaluate(const Scene& s, const MarkView& m) {
       if (row.state == "completed" || row.state.empty()) continue;
       out.score = s.desync.any() ? 0.32 : 0.5;
       if (out.lines.size() < 4) out.show(row.line);
+    }
+    // Somebody says that it hangs, and nothing else.
+    if (out.score == 0 && s.book.find("core", "stall")) {
+      out = claim(s.exceptions.empty() && s.ooms.empty() ? 0.36 : 0.31, s.book.find("core", "stall"), 2);
+      if (s.stepped_before(out.lines.front()) && met_after(s, out.lines.front(), Meeting::kTraining)) out.score = 0;
     }
     return out;
   }

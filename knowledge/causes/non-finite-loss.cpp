@@ -75,19 +75,20 @@ Claim evaluate(const Scene& s, const MarkView& m) {
 }  // namespace
 
 CauseRule non_finite_loss() {
-  return {"non-finite-loss",
-          {{"nan",
-            "loss*nan|nan loss|loss is nan|loss=nan|'loss': nan|grad_norm*nan|grad_norm*inf"
-            "|grad norm*nan|non-finite|nonfinite|not finite|found nan|nan detected|nan in|nans in"
-            "|contains nan|either `inf`|inf detected|found inf|infs|all nan| nan_|: nan|=nan|found_inf"},
-           {"overflow",
-            "overflow|skipping step|loss scale*reducing|reducing*loss scale|minimum loss scale"
-            "|loss scale already at minimum|loss scale: 0|scale down"},
-           {"exhausted", "loss scale already at minimum|minimum loss scale*reached|loss scale*reached*minimum"},
-           {"masked",
-            "-100|no label|ignore_index|valid tokens|supervised tokens|response template|all masked"
-            "|num_items_in_batch=0|label*masked"}},
-          evaluate};
+  return {
+      "non-finite-loss",
+      {{"nan",
+        "loss*nan|nan loss|loss is nan|loss=nan|'loss': nan|grad_norm*nan|grad_norm*inf"
+        "|grad norm*nan|non-finite|nonfinite|not finite|found nan|nan detected|nan in|nans in"
+        "|contains nan|either `inf`, `nan`|returned nan|inf detected|found inf|infs|all nan| nan_|: nan|=nan|found_inf"},
+       {"overflow",
+        "overflow|skipping step|loss scale*reducing|reducing*loss scale|minimum loss scale"
+        "|loss scale already at minimum|loss scale: 0|scale down"},
+       {"exhausted", "loss scale already at minimum|minimum loss scale*reached|loss scale*reached*minimum"},
+       {"masked",
+        "-100|no label|ignore_index|valid tokens|supervised tokens|response template|all masked"
+        "|num_items_in_batch=0|label*masked"}},
+      evaluate};
 }
 
 }  // namespace fx::knowledge

@@ -31,17 +31,18 @@ Claim evaluate(const Scene& s, const MarkView& m) {
 }  // namespace
 
 CauseRule optimizer_state_device_mismatch() {
-  return {"optimizer-state-device-mismatch",
-          {{"same_index",
-            "tensors of the same index must be on the same device"
-            "|same device and the same dtype except|state_steps should not be cuda|the model and the optimizer parameters are not on the same device"},
-           {"two",
-            "expected all tensors to be on the same device|found at least two devices"
-            "|found two devices|should be on the same device|on different devices"},
-           {"state",
-            "exp_avg|optimizer state|optim_state|state_steps|optimizer.step|/optim/|_multi_tensor"
-            "|load_optimizer|optimizer_offload|restoring|offload|foreach"}},
-          evaluate};
+  return {
+      "optimizer-state-device-mismatch",
+      {{"same_index",
+        "tensors of the same index must be on the same device"
+        "|same device and the same dtype except|state_steps should not be cuda|the model and the optimizer parameters are not on the same device"},
+       {"two",
+        "expected all tensors to be on the same device|found at least two devices"
+        "|found two devices|should be on the same device|on different devices"},
+       {"state",
+        "exp_avg|optimizer state|optim_state|state_steps|optimizer.step|/optim/|_multi_tensor"
+        "|load_optimizer|optimizer_offload|restoring|offload|foreach"}},
+      evaluate};
 }
 
 }  // namespace fx::knowledge

@@ -114,7 +114,8 @@ CauseRule pretrained_weights_not_loaded() {
         "|could not find*checkpoint*scratch|not loading pretrained|pretrained*false"
         "|load_weights: false|0 tensors loaded|loaded 0|initializing with random"
         "|checkpoint*is empty|empty state dict"},
-       {"wanted", "no checkpoint*found at /|checkpoint at /*not found|--load|load_path|initial_load|resume|--pretrained|expected|hf_assets|pretrained-checkpoint|should be|converted"},
+       {"wanted",
+        "no checkpoint*found at /|checkpoint at /*not found|--load|load_path|initial_load|resume|--pretrained|expected|hf_assets|pretrained-checkpoint|should be|converted"},
        {"measure", "checksum|norm|std|absmax|abs().max|abs max|mean|sum"},
        {"pretrained",
         "automodel|weights copied|hf checkpoint|hf weights|hf-checkpoint|finetun|fine-tun|fine tun|instruct|sft|lora|alpaca|pretrained|from_pretrained|continue*pretrain|dpo|grpo"},

@@ -88,24 +88,25 @@ Claim evaluate(const Scene& s, const MarkView& m) {
 }  // namespace
 
 CauseRule rank_to_gpu_mapping() {
-  return {"rank-to-gpu-mapping",
-          {{"duplicate",
-            "duplicate gpu detected|both on cuda device|multiple ranks*same device|same gpu*ranks"
-            "|using the same device"},
-           {"ordinal",
-            "invalid device ordinal|invalid device id|device ordinal*out of range"
-            "|cuda_error_invalid_device|device=*num_gpus=|please ensure that all devices"
-            "|exceeds available gpus|no cuda gpus are available|more processes than*gpu|device >= 0 && device < num_gpus"
-            "|using gpu * to perform barrier"},
-           {"choice", "set_device(|current_device()|device cuda:|device: cuda:|on cuda:|using gpu "},
-           {"visible",
-            "cuda_visible_devices|nproc_per_node|nproc-per-node|ngpu=|num_processes|device_count"
-            "|current_device|--gpus|gres=|gpus-per-task|gpu-bind"},
-           {"offbus",
-            "fallen off the bus|rev ff|xid*79|gpu is lost|unable to determine the device handle"
-            "|probe routine failed|ecc error"},
-           {"lists", "nvidia-smi -l"}},
-          evaluate};
+  return {
+      "rank-to-gpu-mapping",
+      {{"duplicate",
+        "duplicate gpu detected|both on cuda device|multiple ranks*same device|same gpu*ranks"
+        "|using the same device"},
+       {"ordinal",
+        "invalid device ordinal|invalid device id|device ordinal*out of range"
+        "|cuda_error_invalid_device|device=*num_gpus=|please ensure that all devices"
+        "|exceeds available gpus|no cuda gpus are available|more processes than*gpu|device >= 0 && device < num_gpus"
+        "|using gpu * to perform barrier"},
+       {"choice", "set_device(|current_device()|device cuda:|device: cuda:|on cuda:|using gpu "},
+       {"visible",
+        "cuda_visible_devices|nproc_per_node|nproc-per-node|ngpu=|num_processes|device_count"
+        "|current_device|--gpus|gres=|gpus-per-task|gpu-bind"},
+       {"offbus",
+        "fallen off the bus|rev ff|xid*79|gpu is lost|unable to determine the device handle"
+        "|probe routine failed|ecc error"},
+       {"lists", "nvidia-smi -l"}},
+      evaluate};
 }
 
 }  // namespace fx::knowledge

@@ -25,7 +25,7 @@ Claim evaluate(const Scene& s, const MarkView& m) {
   if (out.score == 0 && !own.empty()) out.score = 0.72;
   if (out.score == 0) return out;
   if (s.book.mentions(
-          "failed to update parameter|attempted to load weight|no module or parameter named|incoming shape|weights*partially updated|killed due to memory "
+          "update_weights*failed|_load_w13|_load_w2|weight_loader|failed to update parameter|attempted to load weight|no module or parameter named|incoming shape|weights*partially updated|killed due to memory "
           "pressure|node running low on memory"))
     out.score = 0.45;
   if (s.book.mentions("safetensorerror|headertoolarge|metadataincomplete|huggingface.co"))

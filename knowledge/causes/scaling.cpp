@@ -22,7 +22,8 @@ std::optional<double> before(std::string_view low, std::string_view unit) {
   const auto end = low.find_last_not_of(' ', at == 0 ? 0 : at - 1);
   if (end == std::string_view::npos) return std::nullopt;
   const auto from = low.find_last_not_of("0123456789.,", end);
-  std::string digits(low.substr(from == std::string_view::npos ? 0 : from + 1, end - (from == std::string_view::npos ? 0 : from) + 1));
+  std::string digits(
+      low.substr(from == std::string_view::npos ? 0 : from + 1, end - (from == std::string_view::npos ? 0 : from) + 1));
   digits.erase(std::remove(digits.begin(), digits.end(), ','), digits.end());
   return number_after(digits, "");
 }
@@ -32,7 +33,9 @@ long long workers_in(std::string_view low, bool nodes) {
   static constexpr std::array<std::string_view, 2> kNodes{" node", " machine"};
   static constexpr std::array<std::string_view, 3> kGpus{" gpu", "xgpu", " rank"};
   static constexpr std::array<std::string_view, 3> kNodeKeys{"nodes=", "nodes:", "nnodes "};
-  static constexpr std::array<std::string_view, 9> kGpuKeys{"--devices ", "nproc_per_node=", "nproc_per_node ", "--num_processes ", "gpus=", "gpus:", "world_size=", "world size ", "world="};
+  static constexpr std::array<std::string_view, 9> kGpuKeys{"--devices ",       "nproc_per_node=", "nproc_per_node ",
+                                                            "--num_processes ", "gpus=",           "gpus:",
+                                                            "world_size=",      "world size ",     "world="};
   const auto take = [&](const auto& nouns, const auto& keys) -> long long {
     for (const auto noun : nouns) {
       if (const auto count = before(low, noun); count && *count >= 1) return static_cast<long long>(*count);
@@ -51,11 +54,13 @@ Point read_point(std::string_view low, int line) {
   for (const std::string_view unit : {"s/it", "s/step", "sec/it", "sec/step", "s per step", " s / step"}) {
     if (const auto value = before(low, unit); value && out.seconds < 0) out.seconds = *value;
   }
-  for (const std::string_view key : {"total ", "step_time=", "step_time ", "step_time: ", "step time ", "step time: ", "iter time "}) {
+  for (const std::string_view key :
+       {"total ", "step_time=", "step_time ", "step_time: ", "step time ", "step time: ", "iter time "}) {
     if (out.seconds >= 0) break;
     if (const auto value = number_after(low, key)) out.seconds = *value;
   }
-  for (const std::string_view unit : {"tokens/s", "tok/s", "samples/s", "it/s", "tokens/sec", "img/s", "tflop"}) {
+  for (const std::string_view unit :
+       {"tokens/s", "tok/s", "samples/s", "it/s", "tokens/sec", "img/s", "tflop", "gb/s"}) {
     if (const auto value = before(low, unit); value && out.rate < 0) out.rate = *value;
   }
   for (const std::string_view key : {"tokens/s ", "tokens/s: ", "tokens/s=", "tps: ", "tps=", "mfu: ", "mfu="}) {

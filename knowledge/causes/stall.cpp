@@ -144,7 +144,7 @@ Counted read_counted(std::string_view text) {
     const bool rank = before.size() >= 4 && before.substr(before.size() - 4) == "rank";
     if (whole && !rank) (out.numbers += text.substr(i, end - i)) += ' ';
     // A list of numbers is one thing, however long.
-    const bool listed = out.shape.size() >= 2 && out.shape.substr(out.shape.size() - 2) == "#," ;
+    const bool listed = out.shape.size() >= 2 && out.shape.substr(out.shape.size() - 2) == "#,";
     const bool spaced = out.shape.size() >= 3 && out.shape.substr(out.shape.size() - 3) == "#, ";
     if (listed || spaced) {
       out.shape.erase(out.shape.size() - (listed ? 1 : 2));

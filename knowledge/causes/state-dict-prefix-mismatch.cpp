@@ -19,6 +19,13 @@ Claim evaluate(const Scene& s, const MarkView& m) {
             "key*_checkpoint_wrapped|missing key*_fsdp_wrapped|missing key*\"module.|keyerror: '*_orig_mod.|keyerror: 'module.|keyerror: '*_fsdp_wrapped_module|missing key*_orig_mod.",
             low))
       wrapped.push_back(line);
+    // A list below the sentence.
+    if (low.back() != ':') continue;
+    for (int next = s.book.below(line), count = 0; next >= 0 && count < 8; next = s.book.below(next), ++count) {
+      if (matches_any("_orig_mod.|_fsdp_wrapped_module|_checkpoint_wrapped|_forward_module.|module.*.weight",
+                      s.book.at(next).low))
+        wrapped.insert(wrapped.end(), {next, line});
+    }
   }
   if (names.same_without_wrappers) {
     out.score = 0.95;
@@ -48,9 +55,10 @@ Claim evaluate(const Scene& s, const MarkView& m) {
 CauseRule state_dict_prefix_mismatch() {
   return {
       "state-dict-prefix-mismatch",
-      {{"listed", "keyerror: '|unexpected key|missing key|were not used|not used when initializing"},
+      {{"listed",
+        "not used by the model|not found in the checkpoint|keyerror: '|unexpected key|missing key|were not used|not used when initializing"},
        {"load",
-        "were not used when initializing|error(s) in loading state_dict|load_state_dict|missing key|unexpected key|keyerror"},
+        "not used by the model|not found in the checkpoint|were not used when initializing|error(s) in loading state_dict|load_state_dict|missing key|unexpected key|keyerror"},
        {"prefix",
         "_orig_mod.|_fsdp_wrapped_module.|_checkpoint_wrapped_module.|module.|strip*prefix"
         "|_forward_module."}},

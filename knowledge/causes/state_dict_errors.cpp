@@ -75,7 +75,7 @@ const std::vector<Mark>& state_dict_marks() {
        "compatible*checkpoint|shape*checkpoint*shape*model|size mismatch between saved"},
       {"names",
        "missing key|unexpected key|missing_keys|unexpected_keys|missing:|unexpected:|missing keys|unexpected "
-       "keys|were not used when initializing|keyerror: '"},
+       "keys|parameters or buffers are not found|not used by the model|were not used when initializing|keyerror: '"},
   };
   return marks;
 }

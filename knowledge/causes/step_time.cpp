@@ -86,7 +86,8 @@ std::vector<Timing> timings_in(std::string_view low) {
         label.size() >= 3 && (label.substr(label.size() - 3) == "of " || label.substr(label.size() - 3) == " / ");
     auto kind = part_of ? std::optional(TimeKind::kWhole) : kind_of(label);
     if (timers && kind == TimeKind::kWhole) kind = TimeKind::kOptimizer;
-    if (value && kind && timed && !matches_any("util|loss|lr|mem|rank|bwd_inner|backward_inner|ward_allreduce|bwd_allreduce", label))
+    if (value && kind && timed &&
+        !matches_any("util|loss|lr|mem|rank|bwd_inner|backward_inner|ward_allreduce|bwd_allreduce", label))
       out.push_back({*kind, *value * (percent ? 0.01 : unit > 0 ? unit : milliseconds ? 0.001 : 1), percent});
     label_from = end;
     at = end;

@@ -33,7 +33,7 @@ Claim evaluate(const Scene& s, const MarkView& m) {
       whole = number_after(std::string_view(low).substr(from), "").value_or(-1);
       if (key == "compute" || key == "forward") whole = whole < 0 ? whole : whole + std::max(0.0, wait);
     }
-    const bool percent = matches_any("data*% of|dataloader*%|data*%", low);
+    const bool percent = wait != 0 && matches_any("data*% of|dataloader*%", low);
     if ((wait > 0 && whole > 0 && wait > 0.4 * whole) || percent ||
         matches_any("waiting for data|waits for data|data starv|gpu*idle*data", low))
       proof.push_back(line);

@@ -28,7 +28,9 @@ Claim evaluate(const Scene& s, const MarkView& m) {
   if ((!slow_link && !shared_out) || (proof.empty() && !scaling_loss.worse && !(complaint && scaling))) return {};
   Claim out;
   for (const int line : scaling_loss.lines) out.show(line);
-  out.score = !proof.empty() || scaling_loss.worse ? 0.88 : s.book.mentions("rxpci|topo|net/socket|no nvlink|busbw") ? 0.84 : 0.6;
+  out.score = !proof.empty() || scaling_loss.worse                       ? 0.88
+              : s.book.mentions("rxpci|topo|net/socket|no nvlink|busbw") ? 0.84
+                                                                         : 0.6;
   if (s.book.mentions("cpu_offload: true|offload_optimizer|cpuadam|cpu_offload=true|optimizer_step*cpu"))
     out.score -= 0.3;
   out.show(m("speed"), 3);
@@ -44,16 +46,17 @@ Claim evaluate(const Scene& s, const MarkView& m) {
 }  // namespace
 
 CauseRule throughput_interconnect_bound() {
-  return {"throughput-interconnect-bound",
-          {{"link",
-            "phb|sys |pxb|nvidia-smi topo|mb/s|using network|ethtool|pcie|rxpci|ethernet|net/socket|no nvlink|tcp|gbit|10gbe"
-            "|25gbe|via shm|gb/s|busbw|via net/socket|nvlink: |x4|x8|ib disabled|nccl_ib_disable|gbps"},
-           {"comm",
-            "all_gather|all-gather|allgather|reduce_scatter|reduce-scatter|comm_ms|comm time"
-            "|communication|nccl kernel|ncclkernel|nccl:|exposed|comms|allreduce|all-reduce|comm"},
-           {"speed", "samples/s|tokens/s|tokens/sec|s/it|it/s|samples/s|step_time|step time|mfu|tps|tflops|throughput"},
-           {"more", "nodes|--devices|gpus|world_size|ranks|fsdp_devices"}},
-          evaluate};
+  return {
+      "throughput-interconnect-bound",
+      {{"link",
+        "phb|sys |pxb|nvidia-smi topo|mb/s|using network|ethtool|pcie|rxpci|ethernet|net/socket|no nvlink|tcp|gbit|10gbe"
+        "|25gbe|via shm|gb/s|busbw|via net/socket|nvlink: |x4|x8|ib disabled|nccl_ib_disable|gbps"},
+       {"comm",
+        "all_gather|all-gather|allgather|reduce_scatter|reduce-scatter|comm_ms|comm time"
+        "|communication|nccl kernel|ncclkernel|nccl:|exposed|comms|allreduce|all-reduce|comm"},
+       {"speed", "samples/s|tokens/s|tokens/sec|s/it|it/s|samples/s|step_time|step time|mfu|tps|tflops|throughput"},
+       {"more", "nodes|--devices|gpus|world_size|ranks|fsdp_devices"}},
+      evaluate};
 }
 
 }  // namespace fx::knowledge

@@ -70,7 +70,8 @@ Claim evaluate(const Scene& s, const MarkView& m) {
   const auto speaking = s.book.ranks_of(data);
   std::vector<int> ran_out;
   std::copy_if(data.begin(), data.end(), std::back_inserter(ran_out), [&](int line) {
-    return matches_any("exhausted|empty|stopiteration|no more|ran out|end of data|finished|leaving", s.book.at(line).low);
+    return matches_any("exhausted|empty|stopiteration|no more|ran out|end of data|finished|leaving",
+                       s.book.at(line).low);
   });
   const auto dry = s.book.ranks_of(ran_out);
   const bool odd_rank = !s.desync.behind.empty() || s.desync.absent.size() == 1;
@@ -124,16 +125,17 @@ Claim evaluate(const Scene& s, const MarkView& m) {
 }  // namespace
 
 CauseRule uneven_data_across_ranks() {
-  return {"uneven-data-across-ranks",
-          {{"data",
-            "skip*sample|skipping*sample|skip*batch|drop*sample|dropped*batch|stopiteration"
-            "|len(dataloader)|dataloader*len|num batches|number of batches|num_batches"
-            "|steps per epoch|steps_per_epoch|uneven|exhausted|no more data|drop_last|empty batch"
-            "|ran out of|batches left|samples per rank|micro-batch|iterator*empty|iterator*exhausted|loader*exhausted|microbatches|accumulation steps"
-            "|num_microbatch|end of epoch|finished epoch|epoch*finished|epoch*done|shard*samples"
-            "|local samples|dataset*samples|remaining*batch|dataloader*batches|last batch"
-            "|end of data|eof|packed|iterabledataset|split_dataset|batches"}},
-          evaluate};
+  return {
+      "uneven-data-across-ranks",
+      {{"data",
+        "skip*sample|skipping*sample|skip*batch|drop*sample|dropped*batch|stopiteration"
+        "|len(dataloader)|dataloader*len|num batches|number of batches|num_batches"
+        "|steps per epoch|steps_per_epoch|uneven|exhausted|no more data|drop_last|empty batch"
+        "|ran out of|batches left|samples per rank|micro-batch|iterator*empty|iterator*exhausted|loader*exhausted|microbatches|accumulation steps"
+        "|num_microbatch|end of epoch|finished epoch|epoch*finished|epoch*done|shard*samples"
+        "|local samples|dataset*samples|remaining*batch|dataloader*batches|last batch"
+        "|end of data|eof|packed|iterabledataset|split_dataset|batches"}},
+      evaluate};
 }
 
 }  // namespace fx::knowledge

@@ -37,7 +37,7 @@ CauseRule weight_sync_shape_mismatch() {
         "|weight_update|update weights|update_named_param|load_weights|update_weight"
         "|online update|update parameter|reload weights|weight_loader"},
        {"shape",
-        "unsupported parameter name|failed to update parameter|attempted to load weight*into parameter|no module or parameter named|out of range (expected|shape (*shape ("
+        "update_weights*failed|update_weight*failed|valid data dimension|not a valid*dimension|<- loaded (|unsupported parameter name|failed to update parameter|attempted to load weight*into parameter|no module or parameter named|out of range (expected|shape (*shape ("
         "|shape mismatch|size mismatch|shape*expected|mismatched shape|assert*shape"
         "|loaded_weight.shape|not found in params|keyerror: '*weight|keyerror: 'model|unexpected weight"
         "|no module or parameter named|partially updated|size of tensor a|copy_*shape"

@@ -79,7 +79,8 @@ void find_behind_by_status(const std::vector<WorkStatus>& status, Desync& out) {
     if (newest == nullptr || row.enqueued > newest->enqueued) newest = &row;
   }
   for (const auto& [group, ranks] : groups) {
-    // Ranks run ahead of the device by a few calls: only who had not come to the number where the others hang is behind.
+    // Ranks run ahead of the device by a few calls: only who had not come to the number where the others hang is
+    // behind.
     long long most = -1, hung = -1;
     for (const auto& [rank, row] : ranks) most = std::max(most, row->enqueued), hung = std::max(hung, row->failed);
     if (hung >= 0) most = std::min(most, hung);

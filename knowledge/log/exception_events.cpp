@@ -35,7 +35,9 @@ std::string_view exception_name(std::string_view body) {
 std::string_view raised_name(std::string_view text) {
   std::size_t end = 0;
   while (end < text.size() && name_char(text[end])) ++end;
-  if (end < 3 || end > 120 || (end < text.size() && text[end] != ':')) return {};
+  if (end < 8 || end > 120 || text.substr(0, end).find('.') == std::string_view::npos ||
+      (end < text.size() && text[end] != ':'))
+    return {};
   const std::string_view name = text.substr(0, end);
   const auto last = name.substr(name.rfind('.') == std::string_view::npos ? 0 : name.rfind('.') + 1);
   return last.empty() || last.front() < 'A' || last.front() > 'Z' ? std::string_view{} : name;
@@ -110,7 +112,10 @@ std::vector<ExceptionEvent> read_exceptions(const LogBook& book) {
       continue;
     }
     auto name = exception_name(text);
-    if (name.empty() && !frames.empty() && body.substr(0, 1) != " ") name = raised_name(text);
+    const bool traced = std::any_of(frames.begin(), frames.end(), [&](int frame) {
+      return trim(message_part(book.at(frame))).substr(0, 6) == "File \"";
+    });
+    if (name.empty() && traced && body.substr(0, 1) != " ") name = raised_name(text);
     if (!name.empty()) {
       ExceptionEvent event;
       event.line = index;

@@ -58,9 +58,9 @@ int late_rank(std::string_view low) {
   for (auto at = head.find("rank"); at != std::string_view::npos; at = head.find("rank", at + 4)) {
     const std::string_view before = head.substr(0, at);
     const bool bracket = !before.empty() && (before.back() == '[' || before.back() == '(');
-    const bool field = before.size() >= 2 && (before.substr(before.size() - 2) == "- " ||
-                                              before.substr(before.size() - 2) == "| " ||
-                                              before.substr(before.size() - 2) == "] ");
+    const bool field =
+        before.size() >= 2 && (before.substr(before.size() - 2) == "- " || before.substr(before.size() - 2) == "| " ||
+                               before.substr(before.size() - 2) == "] ");
     auto pos = head.find_first_not_of(":= ", at + 4);
     if ((!bracket && !field) || pos == std::string_view::npos) continue;
     const auto rank = integer_after(head.substr(pos), "");
@@ -106,6 +106,7 @@ void LogReader::begin(std::string name) {
   follow_ = 0;
   dump_ = {};
   maybe_dump_ = begun_ = false;
+  spawned_rank_ = -1;
   rank_of_actor_.clear();
 }
 
@@ -216,7 +217,9 @@ void LogReader::keep(std::string_view segment) {
   line.head = read_head(segment);
   if (line.head.rank < 0) line.head.rank = late_rank(line.low);
   if (line.head.rank < 0 && line.head.pid >= 0) line.head.rank = introduced_rank(line.low_body());
-  line.rank = line.head.rank >= 0 ? line.head.rank : log_rank_;
+  if (const auto rank = integer_after(line.low, "-- process "); rank && matches_any("terminated with", line.low))
+    spawned_rank_ = *rank >= 0 && *rank < 1000000 ? static_cast<int>(*rank) : -1;
+  line.rank = line.head.rank >= 0 ? line.head.rank : log_rank_ >= 0 ? log_rank_ : spawned_rank_;
   std::string writer = line.head.actor + "/" + line.head.host + "/" + std::to_string(line.head.pid);
   if (line.head.pid >= 0) {
     if (line.head.rank >= 0) {

@@ -51,7 +51,8 @@ class LogReader {
   bool begun_ = false;       // a line with text was seen
   int number_ = 0;
   int log_rank_ = -1;
-  int follow_ = 0;  // so many more lines are kept because of the one before
+  int spawned_rank_ = -1;  // whose error torch.multiprocessing reports from here on
+  int follow_ = 0;         // so many more lines are kept because of the one before
   std::size_t kept_bytes_ = 0;
   std::vector<std::uint32_t> found_;
   std::unordered_map<std::string, int> streams_;

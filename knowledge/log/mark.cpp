@@ -14,7 +14,7 @@ Glob parse_glob(std::string_view alternative) {
     if (pieces[i].empty()) continue;
     std::string piece(pieces[i]);
     if (i + 1 == pieces.size() && piece.size() > 1 && piece.back() == '_') piece.back() = ' ';
-    if (i == 0 && piece.size() > 1 && piece.front() == '_') piece.front() = ' ';
+    if (i == 0 && piece.size() > 1 && piece[0] == '_' && piece[1] >= '0' && piece[1] <= '9') piece[0] = ' ';
     out.push_back(std::move(piece));
   }
   return out;

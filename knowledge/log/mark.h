@@ -12,7 +12,8 @@
 namespace fx::knowledge {
 
 // Pattern: alternatives separated by '|', each a row of pieces separated by '*' that must follow each other in the
-// line. Lower case; blanks at the ends of an alternative do not count, '_' at an end stands for a blank there.
+// line. Lower case; blanks at the ends of an alternative do not count: '_' at its end, or before a digit at its start,
+// stands for one. ("_orig_mod." is a name.)
 struct Mark {
   const char* name;
   const char* pattern;

@@ -35,7 +35,7 @@ constexpr std::array kCode{
         "|push_to_hub|consolidate|checkpointing.py"},
     Row{Phase::kGenerate, ".generate(|generate_sequences|_sample(|kv_cache|rollout(|/vllm/|/sglang/"},
     Row{Phase::kLogits,
-        "cross_entropy|logits|log_softmax|lm_head|logprob|log_prob|compute_loss|calculate_loss|loss_fn|nllloss|"
+        "float16_to_fp32|convert_to_fp32|convert_outputs_to_fp32|cross_entropy|logits|log_softmax|lm_head|logprob|log_prob|compute_loss|calculate_loss|loss_fn|nllloss|"
         "crossentropy|loss_function"
         "|entropy_from|selective_log|per_token_logps|_logps|logps(|softmax(|_ce.|vocab_parallel|output_layer|/loss"},
     Row{Phase::kBackward, ".backward(|autograd/__init__|run_backward|_backward|backward("},
@@ -96,8 +96,7 @@ std::string_view to_string(Phase phase) {
 Phase phase_of_code(std::string_view low) {
   const Phase phase = lookup(kCode, low);
   // Inside attention a softmax is over scores, not over the vocabulary.
-  const bool scores = phase == Phase::kLogits &&
-                      matches_any("attn|attention|_scores|sdpa|scaled_dot_product", low);
+  const bool scores = phase == Phase::kLogits && matches_any("attn|attention|_scores|sdpa|scaled_dot_product", low);
   return scores ? Phase::kForward : phase;
 }
 

@@ -40,6 +40,12 @@ int find_world(const LogBook& book) {
   return per_node > 0 ? static_cast<int>(per_node * nodes) : -1;
 }
 
+// A single loss is a step's when a learning rate or a count of iterations stands beside it.
+bool one_training_step(const Scene& scene) {
+  return scene.steps.size() == 1 &&
+         matches_any("lr|learning_rate|iter|epoch|grad_norm", scene.book.at(scene.steps.front().line).low);
+}
+
 }  // namespace
 
 std::vector<Mark> core_marks() {
@@ -67,7 +73,7 @@ Scene make_scene(LogBook book, JobConfig config) {
   // A main thread that was caught somewhere is a rank that stands there.
   for (const auto& stack : scene.stacks) {
     if (stack.rank >= 0 && (stack.thread.empty() || stack.thread == "mainthread"))
-      scene.running.push_back({stack.line, stack.rank, -1, "", "", "started", "", "", stack.frames});
+      scene.running.push_back({stack.lines.front(), stack.rank, -1, "", "", "started", "", "", stack.frames});
   }
   for (const auto& line : scene.book.lines) {
     if (line.rank >= 0) scene.ranks.insert(line.rank);
@@ -81,7 +87,7 @@ Scene make_scene(LogBook book, JobConfig config) {
   scene.world = find_world(scene.book);
   if (scene.world > 0 && !scene.ranks.empty() && *scene.ranks.rbegin() >= scene.world) scene.world = -1;
   scene.desync = find_desync(scene.timeouts, scene.status, scene.running, scene.ranks, scene.world);
-  scene.scope = find_scope(scene.book, scene.steps.size() >= 2);
+  scene.scope = find_scope(scene.book, scene.steps.size() >= 2 || one_training_step(scene));
   return scene;
 }
 

@@ -8,7 +8,7 @@ namespace fx::knowledge {
 const std::vector<Mark>& scope_marks() {
   static const std::vector<Mark> marks{
       {"distributed",
-       "torch.distributed|actor/grad_norm|actor/pg_loss|timing_s/|raytaskerror|ray.exceptions|(taskrunner|(workerdict|nemo i]|nemo w]|nemo e]|composer.cli|composer/|torchtune|torchtitan|verl.|verl/|llamafactory|"
+       "torch.distributed|rayactor|ppo_train|fsdpworker|actor/grad_norm|actor/pg_loss|timing_s/|raytaskerror|ray.exceptions|(taskrunner|(workerdict|nemo i]|nemo w]|nemo e]|composer.cli|composer/|torchtune|torchtitan|verl.|verl/|llamafactory|"
        "llama-factory|info:swift|swift sft|axolotl|openrlhf|colossalai|gloo|\"module.|'module.|_orig_mod.| ddp|torch/"
        "distributed|torchrun|torchelastic|processgroupnccl|processgroupgloo|init_process_group|[c10d]|nccl|fsdp"
        "|fully_shard|fullysharded|deepspeed|accelerate "
@@ -20,20 +20,20 @@ const std::vector<Mark>& scope_marks() {
        "|[rank0]|[rank1]|dcp.save|.distcp|nnodes|supervisor: rank"},
       {"trainer",
        "train.py|trainer|training|finetun|fine-tun|pretrain|optimizer|backward(|grad_norm|learning_rate|lr_scheduler|"
-       "epoch|fsdp|deepspeed"
-       "|torchrun|accelerate "
-       "launch|accelerate/|checkpoint-|save_checkpoint|resum|gradient|zero3|zero_to_fp32|sft|grpo|ppo|dpo|rlhf"
+       "epoch|fsdp"
+       "|checkpoint-|save_checkpoint|resum|gradient|zero3|zero_to_fp32|sft|grpo|ppo|dpo|rlhf"
        "|trainrayactor|workerdict|state_dict|loss.backward|saving*model|fully_shard|train_|autograd|dataloader|actor_"
        "rollout|update_weight"
-       "|weight update|weight sync|torchtitan|torch/distributed/elastic"},
+       "|weight update|weight sync|torchtitan"},
+      {"launched", "deepspeed|torchrun|accelerate launch|accelerate/|torch/distributed/elastic"},
       {"batch_job", "srun: |slurmstepd|mpirun|prterun|orterun|mpiexec"},
       {"rl_trainer", "actor update|rollout|critic|reward|policy update|hybrid engine|advantage"},
       {"serving",
        "vllm|sglang|api_server|/v1/chat/completions|/v1/"
        "completions|uvicorn|text-generation-inference|triton_server|tritonserver"
-       "|text_generation_launcher|shard-manager|text-generation-launcher|tensorrt_llm|llama.cpp|ollama|lmdeploy|avg generation throughput"},
+       "|init_inference|deepspeed.inference|text_generation_launcher|shard-manager|text-generation-launcher|tensorrt_llm|llama.cpp|ollama|lmdeploy|avg generation throughput"},
       {"benchmark", "nccl-tests|all_reduce_perf|all_gather_perf|ib_write_bw|iperf|osu_allreduce|avg bus bandwidth"},
-      {"elsewhere_torch", "torch|transformers|cuda|safetensors|pytorch"},
+      {"elsewhere_torch", "torch|transformers|cuda|safetensors|pytorch|nvrm|dataloader worker"},
   };
   return marks;
 }
@@ -63,11 +63,12 @@ Scope find_scope(const LogBook& book, bool has_losses) {
   scope.distributed = named || ranked || batch || (torch && tasks.size() >= 2);
   scope.serving = static_cast<bool>(book.find("core", "serving"));
   scope.training = has_losses || static_cast<bool>(book.find("core", "trainer"));
+  const bool launched = static_cast<bool>(book.find("core", "launched"));
   // A server's own log may carry ranks (tensor parallelism): then a trainer must speak, too.
   const bool trains_too = scope.training || static_cast<bool>(book.find("core", "rl_trainer"));
   scope.applicable = scope.serving ? trains_too && (scope.distributed || has_losses)
                      : benchmark   ? false
-                                   : scope.distributed || (scope.training && (torch || has_losses));
+                                   : scope.distributed || ((scope.training || launched) && (torch || has_losses));
   return scope;
 }
 
