@@ -69,8 +69,9 @@ Claim evaluate(const Scene& s, const MarkView& m) {
   });
   if (moving && !m("format")) out.score = 0.3;
   // A write that fails is another fault.
-  const bool saving = std::all_of(errors.begin(), errors.end(), [&](int line) {
-    return s.phase_at(line) == Phase::kSave && s.exception_at(line) != nullptr;
+  const bool saving = std::any_of(errors.begin(), errors.end(), [&](int line) {
+    const auto* exception = s.exception_at(line);
+    return exception != nullptr && !exception->frames.empty() && s.phase_at(line) == Phase::kSave;
   });
   if (saving && !m("format")) out.score = 0.4;
   for (const int line : m("listing").lines) {

@@ -122,10 +122,10 @@ bool stepped_between(const Scene& scene, int from, int to) {
 void consider_new_optimizer_state(const Scene& scene, const GpuOom& oom, OomJudgement& out) {
   if (out.kind != OomKind::kActivations) return;
   const auto named = scene.book.lines_matching(
-      "load*optimizer|restor*optimizer|optimizer*restored|optimizer*loaded|resum*optimizer|optimizer state*gib|with "
+      "load*optimizer|load optim|optim shards|optim_world_size|load*optim_state|restor*optimizer|optimizer*restored|optimizer*loaded|resum*optimizer|optimizer state*gib|with "
       "optimizer state|exp_avg|adam*gib|moments");
   const auto fitted = scene.book.lines_matching(
-      "without optimizer*fit|fresh run*fit|step 1*fit|scratch*fit|from iteration 0*|fresh*fine|scratch*fine|without "
+      "without optimizer*fit|fresh run*fit|step 1*fit|scratch*fit|from iteration 0*|fresh run|without resuming*|fresh*fine|scratch*fine|without "
       "resum*fine|without resum*fit|no resum*fit|first run*fine|same config*fine|same config*fit|reference*fine");
   const auto resumed = scene.book.lines_matching("resum|loaded checkpoint|load_checkpoint|restored*checkpoint");
   const bool compared = !fitted.empty() && !resumed.empty();
@@ -156,6 +156,12 @@ OomJudgement judge_gpu_oom(const Scene& scene) {
   if (failed.empty()) failed.push_back(oom->line);
   out.root_rank = scene.one_rank(failed);
 
+  if (matches_any("failed to clone*state_dict", scene.book.at(oom->line).low)) {
+    out.kind = OomKind::kSave;
+    out.score = 0.93;
+    out.summary = "The full state dict did not fit while it was gathered: " + figures(*oom) + ".";
+    return out;
+  }
   const double others = held_by_others(*oom);
   if (others > std::max(3 * kGiB, 0.12 * oom->capacity)) {
     out.kind = OomKind::kSharedDevice;

@@ -37,8 +37,10 @@ HostMemory judge_host_memory(const Scene& scene) {
   for (const int line : book.find("core", "host_oom").lines) {
     const auto& low = book.at(line).low;
     const bool elsewhere = matches_any(
-        "ibv_|cuda|reg_mr|gpu|memlock|hip out|how to address|refer to the doc|potential root causes|xid|nvrm", low);
-    if (!elsewhere) out.proof.push_back(line);
+        "ibv_|cuda|reg_mr|gpu|memlock|hip out|how to address|_0 workers (tasks * actors) killed|_0 workers killed|refer to the doc|potential root causes|xid|nvrm", low);
+    // The class of a GPU's error ends in the name of the host's.
+    const bool gpu = matches_any("outofmemoryerror", low) && !matches_any("ray.exceptions.outofmemoryerror", low);
+    if (!elsewhere && !gpu) out.proof.push_back(line);
   }
   for (const auto& exit : scene.exits) {
     if (exit.signal == 9) out.killed.push_back(exit.line);

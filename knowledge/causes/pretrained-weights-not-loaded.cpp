@@ -81,7 +81,7 @@ Claim evaluate(const Scene& s, const MarkView& m) {
   const auto first =
       std::find_if(s.steps.begin(), s.steps.end(), [](const StepEvent& step) { return step.loss_finite; });
   // A pretrained language model starts near 1-3; ln(32,000) is 10.4.
-  const bool random_loss = first != s.steps.end() && first->loss > 6.5 && first->loss < 14;
+  const bool random_loss = first != s.steps.end() && first->loss > 6.5 && first->loss < (m("missing") ? 100 : 14);
   const bool newly = s.book.mentions(
       "no load path|keeps its initial weights|load path: none|load path is empty|newly initialized|were not initialized");
   Claim out = claim(random_loss ? 0.88 : newly ? 0.45 : 0.5, m("sign"), 4);
@@ -115,7 +115,8 @@ CauseRule pretrained_weights_not_loaded() {
         "|load_weights: false|0 tensors loaded|loaded 0|initializing with random"
         "|checkpoint*is empty|empty state dict"},
        {"wanted",
-        "no checkpoint*found at /|checkpoint at /*not found|--load|load_path|initial_load|resume|--pretrained|expected|hf_assets|pretrained-checkpoint|should be|converted"},
+        "no checkpoint*found at /|checkpoint at /*not found|--load|load_path|initial_load|resume|--pretrained|expected|hf_assets|pretrained-checkpoint|should be|converted|load report|missing from the checkpoint"},
+       {"missing", "newly initialized|missing keys|were not initialized"},
        {"measure", "checksum|norm|std|absmax|abs().max|abs max|mean|sum"},
        {"pretrained",
         "automodel|weights copied|hf checkpoint|hf weights|hf-checkpoint|finetun|fine-tun|fine tun|instruct|sft|lora|alpaca|pretrained|from_pretrained|continue*pretrain|dpo|grpo"},

@@ -25,8 +25,7 @@ Claim evaluate(const Scene& s, const MarkView& m) {
   if (out.score == 0 && !own.empty()) out.score = 0.72;
   if (out.score == 0) return out;
   if (s.book.mentions(
-          "update_weights*failed|_load_w13|_load_w2|weight_loader|failed to update parameter|attempted to load weight|no module or parameter named|incoming shape|weights*partially updated|killed due to memory "
-          "pressure|node running low on memory"))
+          "update_weights*failed|_load_w13|_load_w2|weight_loader|failed to update parameter|attempted to load weight|no module or parameter named|incoming shape|weights*partially updated|killed due to high memory|node running low on memory"))
     out.score = 0.45;
   if (s.book.mentions("safetensorerror|headertoolarge|metadataincomplete|huggingface.co"))
     out.score = std::min(out.score, 0.55);

@@ -82,7 +82,7 @@ const std::vector<Mark>& stall_marks() {
       {"stall",
        "watchdog caught collective|detected by watchdog at work|timed out waiting|socket timeout|wait timeout|monitoredbarrier|missing ranks in "
        "monitored barrier|collective*timed out"
-       "|received a dump signal|exceeded*timeout|hangs|hanging|hung |stuck|no progress|nothing for|no output for|no new output|freez|silent for|never finish|timeout waiting|barrier*timed "
+       "|received a dump signal|exceeded*timeout|hangs|hanging|hung |stuck|no progress|nothing for|^c|abort is already in progress|no output for|no new output|freez|silent for|never finish|timeout waiting|barrier*timed "
        "out|dump signal|detected mismatch between collectives"
        "|watchdog*timeout|operation timed out|never returns|deadlock"},
       {"save",

@@ -7,10 +7,20 @@
 namespace fx::knowledge {
 namespace {
 
+// The job's settings, when given, say that the optimizer or the parameters live on the host.
+bool set_to_offload(const Scene& s) {
+  for (const char* key : {"offload_optimizer", "offload_params", "fsdp_offload_params", "cpu_offload", "optimizer_offload",
+                          "param_offload", "offload_param", "enable_cpu_offload"}) {
+    const std::string value = s.setting(key);
+    if (!value.empty() && !matches_any("false|none|null", value) && value != "0") return true;
+  }
+  return false;
+}
+
 Claim evaluate(const Scene& s, const MarkView& m) {
   const bool failed =
       !s.exceptions.empty() || !s.ooms.empty() || s.book.find("core", "stall").count > 0 || !s.exits.empty();
-  if (failed || !m("offload")) return {};
+  if (failed || (!m("offload") && !set_to_offload(s))) return {};
   std::vector<int> proof;
   for (const int line : m("time").lines) {
     const auto& low = s.book.at(line).low;

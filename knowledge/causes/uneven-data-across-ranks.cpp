@@ -63,7 +63,7 @@ Claim evaluate(const Scene& s, const MarkView& m) {
   std::vector<int> data;
   for (const int line : m("data").lines) {
     const auto& low = s.book.at(line).low;
-    if (matches_any("watchdog|processgroup|file \"|pixel|image|vision|text-only", low)) continue;
+    if (matches_any("watchdog|processgroup|file \"|samples/s|samples per s|per_second|pixel|image|vision|text-only", low)) continue;
     data.push_back(line);
   }
   const auto counts = differing_counts(s.book, data);
@@ -134,7 +134,7 @@ CauseRule uneven_data_across_ranks() {
         "|ran out of|batches left|samples per rank|micro-batch|iterator*empty|iterator*exhausted|loader*exhausted|microbatches|accumulation steps"
         "|num_microbatch|end of epoch|finished epoch|epoch*finished|epoch*done|shard*samples"
         "|local samples|dataset*samples|remaining*batch|dataloader*batches|last batch"
-        "|end of data|eof|packed|iterabledataset|split_dataset|batches"}},
+        "|end of data|eof|packed|iterabledataset|split_dataset|batches|: * samples|full batches"}},
       evaluate};
 }
 

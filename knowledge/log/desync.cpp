@@ -12,6 +12,7 @@ struct Row {
   int line = 0;
   int rank = -1;
   std::string what;
+  bool whole = true;  // false: the line breaks off, so that it does not compare
 };
 using Place = std::pair<std::string, long long>;  // process group and sequence number
 
@@ -26,7 +27,9 @@ std::string what_of(const std::string& operation, const std::string& sizes) {
 void compare_rows(const std::map<Place, std::vector<Row>>& by_place, Desync& out) {
   for (const auto& [place, rows] : by_place) {
     std::map<std::string, std::set<int>> sides;
-    for (const auto& row : rows) sides[row.what].insert(row.rank);
+    for (const auto& row : rows) {
+      if (row.whole) sides[row.what].insert(row.rank);
+    }
     if (sides.size() < 2) continue;
     const auto largest = std::max_element(
         sides.begin(), sides.end(), [](const auto& a, const auto& b) { return a.second.size() < b.second.size(); });
@@ -145,7 +148,8 @@ Desync find_desync(const std::vector<CollectiveTimeout>& fired, const std::vecto
     if (row.sequence < 0) continue;
     by_place[{row.group, row.sequence}].push_back(
         {row.line, row.rank,
-         what_of(row.operation, std::to_string(row.elements_in) + "/" + std::to_string(row.elements_out))});
+         what_of(row.operation, std::to_string(row.elements_in) + "/" + std::to_string(row.elements_out)),
+         !row.operation.empty() && (row.elements_in < 0) == (row.elements_out < 0)});
   }
   for (const auto& row : running) {
     if (row.sequence < 0 || row.rank < 0) continue;

@@ -131,6 +131,10 @@ class HeadReader {
       std::size_t at = pid + 4;
       head_.pid = number_at(inside, at);
     }
+    if (const auto rank = inside.find("rank="); rank != std::string_view::npos) {
+      std::size_t at = rank + 5;
+      if (const auto number = number_at(inside, at); number >= 0) head_.rank = static_cast<int>(number);
+    }
     if (const auto ip = inside.find("ip="); ip != std::string_view::npos)
       head_.host = std::string(inside.substr(ip + 3));
     pos_ = close + 1;

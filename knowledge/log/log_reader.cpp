@@ -67,7 +67,7 @@ int late_rank(std::string_view low) {
     while (pos < head.size() && head[pos] >= '0' && head[pos] <= '9') ++pos;
     const std::string_view behind = head.substr(pos, 2);
     const bool closed = bracket ? behind.substr(0, 1) == "]" || behind.substr(0, 1) == ")"
-                                : behind == " -" || behind == " |" || behind.substr(0, 1) == ":";
+                                : behind.substr(0, 1) == " " || behind.substr(0, 1) == ":";
     if (closed && rank && *rank >= 0 && *rank < 1000000) return static_cast<int>(*rank);
   }
   return -1;

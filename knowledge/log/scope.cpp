@@ -31,7 +31,7 @@ const std::vector<Mark>& scope_marks() {
       {"serving",
        "vllm|sglang|api_server|/v1/chat/completions|/v1/"
        "completions|uvicorn|text-generation-inference|triton_server|tritonserver"
-       "|init_inference|deepspeed.inference|text_generation_launcher|shard-manager|text-generation-launcher|tensorrt_llm|llama.cpp|ollama|lmdeploy|avg generation throughput"},
+       "|init_inference|deepspeed.inference|text_generation_launcher|shard-manager|text-generation-launcher|tensorrt_llm|llama.cpp|ollama|lmdeploy|prefill|kv=|kv cache|avg generation throughput"},
       {"benchmark", "nccl-tests|all_reduce_perf|all_gather_perf|ib_write_bw|iperf|osu_allreduce|avg bus bandwidth"},
       {"elsewhere_torch", "torch|transformers|cuda|safetensors|pytorch|nvrm|dataloader worker"},
   };
