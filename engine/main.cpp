@@ -12,10 +12,12 @@
 
 #include <torch/csrc/api/include/torch/version.h>
 
+#include "engine/bench/comm_bench.h"
 #include "engine/kernels/matmul.h"
 #include "engine/kernels/rows.h"
 #include "engine/logits.h"
 #include "engine/memory/block_cache.h"
+#include "engine/train/dry_run_command.h"
 #include "engine/train/train_command.h"
 #include "spec/json.h"
 
@@ -24,6 +26,10 @@ namespace {
 
 constexpr const char* kUsage =
     "usage: fsdp-engine train SPEC.json       one rank of a run; RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT say which\n"
+    "       fsdp-engine dry-run SPEC.json [--ranks N] [--json]\n"
+    "                                         what a step of N ranks sends and needs, without them and without weights\n"
+    "       fsdp-engine bench comm [--ranks N] [--mib N] [--repeats N] [--transport shm|gloo|both]\n"
+    "                                         rates of all-gather and reduce-scatter on this host, as JSON\n"
     "       fsdp-engine logits MODEL TOKENS.json OUT.safetensors\n"
     "       fsdp-engine gradients MODEL TOKENS.json OUT.safetensors\n"
     "       fsdp-engine info                  LibTorch, backends, devices, as JSON\n";
@@ -43,6 +49,10 @@ int print_info() {
 
 int run(const std::vector<std::string>& arguments) {
   if (arguments.size() == 2 && arguments[0] == "train") return train_command(arguments[1], stop_requested, make_model);
+  if (arguments.size() >= 2 && arguments[0] == "dry-run")
+    return dry_run_command({arguments.begin() + 1, arguments.end()});
+  if (arguments.size() >= 2 && arguments[0] == "bench" && arguments[1] == "comm")
+    return comm_bench_command({arguments.begin() + 2, arguments.end()});
   if (arguments.size() == 1 && arguments[0] == "info") return print_info();
   if (arguments.size() == 4 && (arguments[0] == "logits" || arguments[0] == "gradients")) {
     const auto write = arguments[0] == "logits" ? write_logits : write_gradients;

@@ -20,6 +20,7 @@ OWNERS = [
     (r"^(torch|ATen|c10|caffe2)/", r"^engine/"),
     (r"^torch/csrc/autograd/", r"^engine/.*\.cpp$"),
     (r"^torch/csrc/distributed/", r"^engine/.*\.cpp$"),
+    (r"^pybind11/|^torch/csrc/utils/pybind", r"^engine/python/"),
     (r"^sqlite3\.h$", r"^knowledge/store/database\.cpp$"),
     (r"^httplib\.h$", r"^server/http\.cpp$"),
     (r"^CLI/", r"^server/[a-z_]*command_line[a-z_]*\.cpp$"),

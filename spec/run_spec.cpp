@@ -62,10 +62,17 @@ const Fields<DataSpec>& data_fields() {
           .required()
           .add("format", &DataSpec::format, "what the file holds")
           .one_of({"text", "messages", "tokens"})
-          .add("max_seq_len", &DataSpec::max_seq_len, "tokens in one pack; longer documents are cut (default 1024)")
+          .add("max_seq_len", &DataSpec::max_seq_len, "tokens in one pack, and of one document (default 1024)")
           .min(2)
           .max(1 << 20)
-          .add("packing", &DataSpec::packing, "put several documents into one pack (default true)");
+          .add("packing", &DataSpec::packing, "put several documents into one pack (default true)")
+          .add(
+              "batching", &DataSpec::batching,
+              "packs (default): a fixed number of packs at once; dynamic: as many documents as max_tokens_per_rank takes, balanced over ranks")
+          .one_of({"packs", "dynamic"})
+          .add("long_documents", &DataSpec::long_documents,
+               "of more than max_seq_len tokens: cut, split, refuse; auto (default) splits text and cuts the rest")
+          .one_of({"auto", "cut", "split", "refuse"});
   return fields;
 }
 
@@ -159,8 +166,9 @@ const Fields<RunSpec>& fields_of_run() {
                "tokens one rank computes at once (default: data.max_seq_len)")
           .min(0)
           .max(1e9)
-          .add("global_batch_size", &RunSpec::global_batch_size,
-               "packs of max_seq_len tokens in one optimizer step over all ranks (default: one micro-batch a rank)")
+          .add(
+              "global_batch_size", &RunSpec::global_batch_size,
+              "packs (dynamic batching: documents) in one optimizer step over all ranks (default: one micro-batch a rank)")
           .min(0)
           .max(1e7)
           .add("optimizer", &RunSpec::optimizer, "AdamW and its schedule", optimizer_fields())

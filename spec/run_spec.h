@@ -16,6 +16,13 @@ struct DataSpec {
   std::string format = "messages";  // text, messages, tokens (an engine/data token file); ranks only ever read tokens
   long long max_seq_len = 1024;     // tokens in one pack, and the most one document may have
   bool packing = true;              // false: one document a pack
+  // packs: a micro-batch is a fixed number of packs. dynamic: documents are not packed beforehand; a micro-batch is as
+  // many of them as max_tokens_per_rank takes, balanced over ranks, and global_batch_size counts documents.
+  std::string batching = "packs";
+  // Of more than max_seq_len tokens: cut, split (into documents of their own) or refuse; auto splits text and cuts
+  // messages and token files.
+  std::string long_documents = "auto";
+  bool dynamic() const { return batching == "dynamic"; }
 };
 
 struct OptimizerSpec {  // AdamW
@@ -68,10 +75,12 @@ struct RunSpec {
   long long ranks = 1;
   std::optional<long long> steps;   // optimizer steps; exactly one of steps and epochs is set
   std::optional<long long> epochs;  // passes over all packs
-  // Largest number of tokens one rank computes at once: floor(max_tokens_per_rank / max_seq_len) packs a micro-batch.
+  // Largest number of tokens one rank computes at once: floor(max_tokens_per_rank / max_seq_len) packs a micro-batch,
+  // or with dynamic batching as many documents as fit.
   // parse_run_spec() replaces 0 by max_seq_len.
   long long max_tokens_per_rank = 0;
-  // Packs (sequences of at most max_seq_len tokens) in one optimizer step over ALL ranks. The same packs make up a step
+  // Packs (sequences of at most max_seq_len tokens; with dynamic batching: documents) in one optimizer step over ALL
+  // ranks. The same packs make up a step
   // whatever the rank count; it need not divide by ranks. parse_run_spec() replaces 0 by one full micro-batch a rank.
   long long global_batch_size = 0;
   OptimizerSpec optimizer;

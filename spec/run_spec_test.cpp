@@ -28,7 +28,8 @@ TEST(RunSpec, FillsInWhatIsLeftOut) {
 }
 
 TEST(RunSpec, PrintsBackToTheSameSpec) {
-  const auto text = R"({"name":"n","model":"m","data":{"path":"d","format":"text","max_seq_len":512,"packing":false},
+  const auto text = R"({"name":"n","model":"m","data":{"path":"d","format":"text","max_seq_len":512,"packing":false,
+      "batching":"dynamic","long_documents":"split"},
     "output":"o","ranks":8,"epochs":2,"max_tokens_per_rank":2048,"global_batch_size":5,
     "optimizer":{"lr":0.001,"betas":[0.5,0.75],"schedule":"linear","warmup_steps":3,"clip_grad":0},
     "fsdp":{"replicate":2,"shard":4,"reshard_after_forward":2,"param_dtype":"fp32","activation_checkpointing":true},
@@ -37,6 +38,8 @@ TEST(RunSpec, PrintsBackToTheSameSpec) {
   ASSERT_TRUE(first) << to_line(first.error());
   EXPECT_EQ(first->spec.packs_per_micro_batch(), 4);
   const Json printed = to_json(first->spec);
+  EXPECT_EQ(printed["data"]["long_documents"], "split");
+  EXPECT_EQ(printed["data"]["batching"], "dynamic");
   EXPECT_EQ(printed["fsdp"]["reshard_after_forward"], 2);
   EXPECT_EQ(printed["fsdp"]["activation_checkpointing"], "full");
   EXPECT_EQ(printed["fsdp"]["reduce_each_micro_batch"], true);

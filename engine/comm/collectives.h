@@ -4,6 +4,7 @@
 #pragma once
 
 #include <ATen/core/Tensor.h>
+#include <c10/core/Device.h>
 
 #include <cstdint>
 #include <functional>
@@ -48,7 +49,7 @@ struct CommStats {
   double wait_seconds = 0;      // time that the training thread stood still
 };
 
-// Tensors are contiguous, 1-D, on this backend's device. Not safe to call from several threads.
+// Tensors are contiguous, 1-D, on device(). Not safe to call from several threads.
 class Collectives {
  public:
   // A process group of the given global ranks; its calls go into the recorder (none: one of its own).
@@ -57,6 +58,8 @@ class Collectives {
   virtual ~Collectives() = default;
   virtual int rank() const = 0;
   virtual int size() const = 0;
+  // Where the tensors of its calls lie.
+  virtual at::Device device() const { return at::kCPU; }
   // A smaller group of these ranks: indices in this group, ascending, this rank among them. Called by all of them, with
   // a name that no other group has. Its calls have numbers of their own, in the same recorder.
   virtual std::unique_ptr<Collectives> split(const std::string& name, const std::vector<int>& ranks) = 0;

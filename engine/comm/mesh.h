@@ -15,6 +15,7 @@ class Mesh {
   explicit Mesh(Collectives& world, int replicate = 1, int slice = 0);
 
   Collectives& world() { return world_; }
+  at::Device device() const { return world_.device(); }
   // The ranks that share one copy; this rank's index there says which rows it owns.
   Collectives& shard() { return shard_ ? *shard_ : world_; }
   // The ranks that own the same rows of their copies; nullptr without replication.

@@ -110,14 +110,43 @@ Backend make_gloo(const Member& member) {
   return c10::make_intrusive<c10d::ProcessGroupGloo>(member.store, member.rank, member.size(), options);
 }
 
-// One rank's part of a group: through shared memory when all of its ranks share a host, unless told otherwise.
-Result<std::unique_ptr<Collectives>> join_group(const Member& member) {
+// Through shared memory when all ranks of the group share a host, unless told otherwise.
+Result<Backend> join_backend(const Member& member) {
   if (member.transport != Transport::kGloo) {
     auto shared = connect_shared_memory(member.store, member.rank, member.size(), member.timeout);
-    if (shared) return std::unique_ptr<Collectives>(new ProcessGroup(member, std::move(*shared)));
-    if (member.transport == Transport::kSharedMemory) return shared.error();
+    if (shared || member.transport == Transport::kSharedMemory) return shared;
   }
-  return std::unique_ptr<Collectives>(new GlooGroup(member, make_gloo(member)));
+  return make_gloo(member);
+}
+
+// One rank's part of a group.
+Result<std::unique_ptr<Collectives>> join_group(const Member& member) {
+  auto backend = join_backend(member);
+  if (!backend) return backend.error();
+  if ((*backend)->getBackendName() != "gloo")
+    return std::unique_ptr<Collectives>(new ProcessGroup(member, std::move(*backend)));
+  return std::unique_ptr<Collectives>(new GlooGroup(member, std::move(*backend)));
+}
+
+Member member_of(const Rendezvous& meeting, Transport transport, const std::string& name, Store store) {
+  Member member;
+  member.name = name;
+  member.store = std::move(store);
+  member.rank = meeting.rank;
+  member.global_ranks = all_ranks(meeting.world_size);
+  member.timeout = std::chrono::seconds(meeting.timeout_s);
+  // Ranks on one host talk over the loopback device; elsewhere Gloo picks the device of the host's own name.
+  member.loopback = meeting.master_addr == "127.0.0.1" || meeting.master_addr == "localhost";
+  member.transport = transport;
+  return member;
+}
+
+Error not_met(const Rendezvous& meeting, const std::exception& error) {
+  const auto lines = split_lines(error.what());
+  return unavailable(
+      "rank " + std::to_string(meeting.rank) + " could not meet the others at " + meeting.master_addr + ":" +
+          std::to_string(meeting.master_port) + ": " + std::string(lines.empty() ? "" : lines.front()),
+      "check that the port is free and that all " + std::to_string(meeting.world_size) + " ranks were started");
 }
 
 std::unique_ptr<Collectives> ProcessGroup::split(const std::string& name, const std::vector<int>& ranks) {
@@ -149,22 +178,26 @@ Result<Transport> transport_from_environment() {
 
 Result<std::unique_ptr<Collectives>> connect(const Rendezvous& meeting, Transport transport) {
   try {
-    Member member;
-    member.name = "world";
-    member.store = make_store(meeting);
-    member.rank = meeting.rank;
-    member.global_ranks = all_ranks(meeting.world_size);
-    member.timeout = std::chrono::seconds(meeting.timeout_s);
-    // Ranks on one host talk over the loopback device; elsewhere Gloo picks the device of the host's own name.
-    member.loopback = meeting.master_addr == "127.0.0.1" || meeting.master_addr == "localhost";
-    member.transport = transport;
-    return join_group(member);
+    return join_group(member_of(meeting, transport, "world", make_store(meeting)));
   } catch (const std::exception& error) {
-    const auto lines = split_lines(error.what());
-    return unavailable(
-        "rank " + std::to_string(meeting.rank) + " could not meet the others at " + meeting.master_addr + ":" +
-            std::to_string(meeting.master_port) + ": " + std::string(lines.empty() ? "" : lines.front()),
-        "check that the port is free and that all " + std::to_string(meeting.world_size) + " ranks were started");
+    return not_met(meeting, error);
+  }
+}
+
+Result<std::vector<Backend>> connect_backends(const Rendezvous& meeting,
+                                              const std::vector<std::pair<std::string, Transport>>& groups) {
+  try {
+    const Store store = make_store(meeting);
+    std::vector<Backend> backends;
+    for (const auto& [name, transport] : groups) {
+      auto backend =
+          join_backend(member_of(meeting, transport, name, c10::make_intrusive<c10d::PrefixStore>(name, store)));
+      if (!backend) return backend.error();
+      backends.push_back(std::move(*backend));
+    }
+    return backends;
+  } catch (const std::exception& error) {
+    return not_met(meeting, error);
   }
 }
 

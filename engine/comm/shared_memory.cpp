@@ -106,6 +106,30 @@ class SharedMemory : public c10d::Backend {
       shm::reduce_scatter(*exchange_, bytes_of(out), bytes_of(in), elements(out), out.scalar_type(), op);
     });
   }
+  c10::intrusive_ptr<c10d::Work> allgather_into_tensor_coalesced(std::vector<at::Tensor>& outs,
+                                                                 std::vector<at::Tensor>& ins,
+                                                                 const c10d::AllgatherOptions&) override {
+    TORCH_CHECK(outs.size() == ins.size(), "all-gather: as many outputs as inputs");
+    return enqueue(c10d::OpType::COALESCED, outs, [this, outs, ins] {
+      for (std::size_t i = 0; i < ins.size(); ++i)
+        shm::all_gather(*exchange_, bytes_of(outs[i]), bytes_of(ins[i]), ins[i].nbytes());
+    });
+  }
+  c10::intrusive_ptr<c10d::Work> reduce_scatter_tensor_coalesced(std::vector<at::Tensor>& outs,
+                                                                 std::vector<at::Tensor>& ins,
+                                                                 const c10d::ReduceScatterOptions& options) override {
+    TORCH_CHECK(outs.size() == ins.size(), "reduce-scatter: as many outputs as inputs");
+    return enqueue(c10d::OpType::COALESCED, outs, [this, outs, ins, op = reduction_of(options.reduceOp)] {
+      for (std::size_t i = 0; i < ins.size(); ++i) {
+        shm::reduce_scatter(*exchange_, bytes_of(outs[i]), bytes_of(ins[i]), elements(outs[i]), outs[i].scalar_type(),
+                            op);
+      }
+    });
+  }
+  c10::intrusive_ptr<c10d::Work> allreduce_coalesced(std::vector<at::Tensor>& tensors,
+                                                     const c10d::AllreduceCoalescedOptions& options) override {
+    return allreduce(tensors, options);
+  }
   c10::intrusive_ptr<c10d::Work> allreduce(std::vector<at::Tensor>& tensors,
                                            const c10d::AllreduceOptions& options) override {
     return enqueue(c10d::OpType::ALLREDUCE, tensors, [this, tensors, op = reduction_of(options.reduceOp)] {

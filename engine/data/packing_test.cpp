@@ -5,7 +5,10 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <map>
 #include <set>
+
+#include "engine/data/shuffle.h"
 
 namespace fx::engine {
 namespace {
@@ -37,7 +40,10 @@ TEST(Packing, KeepsEveryDocumentOnceAndWholeWithinTheLimit) {
   std::multiset<std::uint32_t> seen;
   for (const auto& pack : plan->packs) {
     std::uint64_t tokens = 0;
-    for (const auto document : pack) seen.insert(document), tokens += file.length(document);
+    for (const auto& piece : pack) {
+      seen.insert(piece.document), tokens += file.length(piece.document);
+      EXPECT_EQ(piece.length, static_cast<std::int64_t>(file.length(piece.document)));
+    }
     EXPECT_LE(tokens, 128u);
   }
   EXPECT_EQ(seen.size(), 500u);
@@ -52,6 +58,48 @@ TEST(Packing, CountsWhatItCutsAndLeavesOut) {
   EXPECT_EQ(plan->truncated, 1u);
   EXPECT_EQ(plan->skipped, 1u);
   EXPECT_EQ(plan->tokens, 15u);
+}
+
+TEST(Packing, SplitsALongDocumentIntoPiecesThatCoverIt) {
+  SplitMix random(11);
+  for (int round = 0; round < 50; ++round) {
+    std::vector<std::size_t> lengths;
+    for (int i = 0; i < 20; ++i) lengths.push_back(2 + random.below(60));
+    const auto file = file_with(lengths);
+    const auto limit = static_cast<std::int64_t>(2 + random.below(20));
+    const auto plan = pack_documents(file, {limit, random.below(2) == 0, 3, LongDocuments::kSplit});
+    ASSERT_TRUE(plan);
+    std::map<std::uint32_t, std::int64_t> covered;
+    for (const auto& pack : plan->packs) {
+      std::int64_t tokens = 0;
+      for (const auto& piece : pack) covered[piece.document] += piece.length, tokens += piece.length;
+      EXPECT_LE(tokens, limit);
+    }
+    for (std::uint32_t i = 0; i < lengths.size(); ++i) {
+      // The last token alone has no target: a piece of it is left out.
+      const auto length = static_cast<std::int64_t>(lengths[i]);
+      const std::int64_t rest = length % limit == 1 ? 1 : 0;
+      EXPECT_EQ(covered[i], length - rest) << "limit " << limit;
+    }
+    EXPECT_EQ(plan->truncated, 0u);
+  }
+}
+
+TEST(Packing, TheLabelAtACutIsTheNextPiecesFirstToken) {
+  const fs::path path = fs::temp_directory_path() / ("fx_cut_" + std::to_string(::getpid()));
+  ASSERT_TRUE(write_token_file(path, 10, {plain_document({1, 2, 3, 4, 5})}));
+  const auto file = TokenFile::open(path);
+  fs::remove(path);
+  const auto second = tokens_of(*file, {0, 2, 2});
+  EXPECT_EQ(std::vector<std::uint32_t>(second.ids.begin(), second.ids.end()), (std::vector<std::uint32_t>{3, 4}));
+  EXPECT_EQ(std::vector<std::int32_t>(second.labels.begin(), second.labels.end()), (std::vector<std::int32_t>{4, 5}));
+}
+
+TEST(Packing, RefusesALongDocumentByName) {
+  const auto plan = pack_documents(file_with({5, 20, 30}), {10, true, 0, LongDocuments::kRefuse});
+  ASSERT_FALSE(plan);
+  EXPECT_NE(plan.error().message.find("document 1 has 20 tokens, more than data.max_seq_len (10)"), std::string::npos);
+  EXPECT_TRUE(pack_documents(file_with({5, 10}), {10, true, 0, LongDocuments::kRefuse}));
 }
 
 TEST(Packing, WithoutPackingEachDocumentIsAlone) {

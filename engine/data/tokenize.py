@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 """Turns text or chat messages into a token file (engine/data/token_file.h), before the ranks of a run start. Needs no torch.
 
-  tokenize.py --model DIR --data FILE --format text|messages --max-seq-len N --output FILE.tok
+  tokenize.py --model DIR --data FILE --format text|messages --max-seq-len N [--long-documents HOW] --output FILE.tok
 
-text: a .txt file (one document) or .jsonl rows {"text": ...}; every token is trained on; texts longer than N tokens become several
-documents, counted as split. messages: .jsonl rows {"messages": [{"role", "content"}, ...]}, rendered by the model's own chat template;
-only what the assistant says is trained on; conversations longer than N tokens lose their tail, counted as truncated. Rows without
-anything to train on are dropped and counted. Prints a JSON summary; mistakes go to standard error as one line FILE:LINE: text, exit 2.
+text: a .txt file (one document) or .jsonl rows {"text": ...}; every token is trained on. messages: .jsonl rows {"messages": [{"role",
+"content"}, ...]}, rendered by the model's own chat template; only what the assistant says is trained on. What is longer than N tokens
+is cut (loses its tail, counted as truncated), split (becomes several documents, counted as split) or refused; auto, the default,
+splits texts and cuts conversations. Rows without anything to train on are dropped and counted. Prints a JSON summary; mistakes go to
+standard error as one line FILE:LINE: text, exit 2.
 """
 import sys
 
@@ -24,6 +25,7 @@ import struct
 IGNORED = -100
 HEADER = struct.Struct("<8sIIQQQIIIIQ")
 BATCH_ROWS = 512
+BATCH_CHARACTERS = 1 << 20  # of texts that are tokenized together: their tokens with all offsets are in memory at once
 
 
 class Failure(Exception):
@@ -135,11 +137,27 @@ class Template:
 class Builder:
     """Collects documents in the file's own layout."""
 
-    def __init__(self):
+    def __init__(self, max_seq_len, long_documents):
+        self.max_seq_len, self.long_documents = max_seq_len, long_documents
         self.offsets, self.ids, self.labels = array.array("Q", [0]), array.array("I"), array.array("i")
         self.trained = self.truncated = self.split = self.dropped = 0
 
-    def add(self, ids, labels):
+    def add(self, where, ids, labels):
+        """One document of any length; where names it in an error."""
+        limit = self.max_seq_len
+        if len(ids) <= limit:
+            return self.add_piece(ids, labels)
+        if self.long_documents == "refuse":
+            raise Failure(f"{where}: has {len(ids)} tokens, more than data.max_seq_len ({limit}); raise it, or let data.long_documents be split or cut")
+        if self.long_documents == "cut":
+            self.truncated += 1
+            return self.add_piece(ids[:limit], labels[:limit])
+        self.split += 1
+        for begin in range(0, len(ids), limit):
+            # The last label of a piece is the first token of the next one: nothing goes untrained at the cut.
+            self.add_piece(ids[begin:begin + limit], labels[begin:begin + limit])
+
+    def add_piece(self, ids, labels):
         trained = sum(1 for label in labels if label != IGNORED)
         if trained == 0:
             self.dropped += 1
@@ -149,8 +167,8 @@ class Builder:
         self.offsets.append(len(self.ids))
         self.trained += trained
 
-    def write(self, path, vocab_size, max_seq_len):
-        header = HEADER.pack(b"FXTOKENS", 1, vocab_size, len(self.offsets) - 1, len(self.ids), self.trained, max_seq_len,
+    def write(self, path, vocab_size):
+        header = HEADER.pack(b"FXTOKENS", 1, vocab_size, len(self.offsets) - 1, len(self.ids), self.trained, self.max_seq_len,
                              self.truncated, self.split, self.dropped, 0)
         temporary = f"{path}.tmp{os.getpid()}"
         try:
@@ -169,7 +187,7 @@ class Builder:
 
 def rows_of(path, key, kind):
     """(line number, value of key) of each row of a .jsonl file."""
-    with open(path, encoding="utf-8", errors="strict") as file:
+    with open(path, encoding="utf-8-sig", errors="strict") as file:
         for number, line in enumerate(file, 1):
             if not line.strip():
                 continue
@@ -186,7 +204,7 @@ def texts_of(path):
     if path.endswith((".jsonl", ".json")):
         yield from rows_of(path, "text", str)
     else:
-        with open(path, encoding="utf-8", errors="strict") as file:
+        with open(path, encoding="utf-8-sig", errors="strict") as file:
             yield 1, file.read()
 
 
@@ -201,27 +219,47 @@ def check_messages(where, messages):
 
 
 def batches(rows):
-    batch = []
+    batch, characters = [], 0
     for row in rows:
-        batch.append(row)
-        if len(batch) == BATCH_ROWS:
+        size = len(row[1]) if isinstance(row[1], str) else 0
+        if batch and (len(batch) == BATCH_ROWS or characters + size > BATCH_CHARACTERS):
             yield batch
-            batch = []
+            batch, characters = [], 0
+        batch.append(row)
+        characters += size
     if batch:
         yield batch
 
 
-def add_texts(tokenizer, eos, data, max_seq_len, builder):
+def cut_at_lines(text):
+    """A text in parts that fit a batch, each ending with a line where there is one."""
+    begin = 0
+    while len(text) - begin > BATCH_CHARACTERS:
+        end = text.rfind("\n", begin + 1, begin + BATCH_CHARACTERS) + 1 or begin + BATCH_CHARACTERS
+        yield text[begin:end]
+        begin = end
+    yield text[begin:]
+
+
+def encode_text(tokenizer, text):
+    """The ids of a text too long to be tokenized in one go."""
+    ids = array.array("I")
+    for i, part in enumerate(cut_at_lines(text)):
+        ids.extend(tokenizer.encode(part, add_special_tokens=i == 0).ids)
+    return ids.tolist()
+
+
+def add_texts(tokenizer, eos, data, builder):
     for batch in batches(texts_of(data)):
-        for encoding in tokenizer.encode_batch([text for _, text in batch]):
-            ids = list(encoding.ids)
+        if len(batch[0][1]) > BATCH_CHARACTERS:
+            encoded = [encode_text(tokenizer, batch[0][1])]
+        else:
+            encoded = [encoding.ids for encoding in tokenizer.encode_batch([text for _, text in batch])]
+        for (number, _), ids in zip(batch, encoded):
+            ids = list(ids)
             if ids and eos is not None and ids[-1] != eos:
                 ids.append(eos)
-            labels = ids[1:] + [IGNORED]
-            builder.split += len(ids) > max_seq_len
-            for begin in range(0, max(1, len(ids)), max_seq_len):
-                # The last label of a piece is the first token of the next one: nothing goes untrained at the cut.
-                builder.add(ids[begin:begin + max_seq_len], labels[begin:begin + max_seq_len])
+            builder.add(f"{data}:{number}", ids, ids[1:] + [IGNORED])
 
 
 def spoken(special, text, begin, end):
@@ -230,7 +268,7 @@ def spoken(special, text, begin, end):
     return trimmed if any(text.endswith(token, begin, trimmed) for token in special) else end
 
 
-def add_conversations(tokenizer, template, data, max_seq_len, builder):
+def add_conversations(tokenizer, template, data, builder):
     """Returns how many answers could not be trained on."""
     special = [token.content for token in tokenizer.get_added_tokens_decoder().values() if token.special]
     for batch in batches(rows_of(data, "messages", list)):
@@ -243,13 +281,12 @@ def add_conversations(tokenizer, template, data, max_seq_len, builder):
             except (Failure, template.errors, TypeError) as error:
                 raise Failure(f"{where}: {str(error).splitlines()[0]}") from error
         encodings = tokenizer.encode_batch([text for text, _ in rendered], add_special_tokens=False)
-        for (text, ranges), encoding in zip(rendered, encodings):
+        for (number, _), (text, ranges), encoding in zip(batch, rendered, encodings):
             ranges = [(begin, spoken(special, text, begin, end)) for begin, end in ranges]
             said = [any(begin <= at[0] < end for begin, end in ranges) for at in encoding.offsets]
             ids = list(encoding.ids)
             labels = [ids[i + 1] if said[i + 1] else IGNORED for i in range(len(ids) - 1)] + [IGNORED]
-            builder.truncated += len(ids) > max_seq_len
-            builder.add(ids[:max_seq_len], labels[:max_seq_len])
+            builder.add(f"{data}:{number}", ids, labels)
     return template.untrained_turns
 
 
@@ -279,12 +316,15 @@ def eos_id(tokenizer, folder):
 def run(arguments):
     if arguments.max_seq_len < 2 or arguments.max_seq_len >= 1 << 31:
         raise Failure("--max-seq-len must be at least 2")
-    tokenizer, builder, untrained_turns = load_tokenizer(arguments.model), Builder(), 0
+    long_documents = arguments.long_documents
+    if long_documents == "auto":
+        long_documents = "split" if arguments.format == "text" else "cut"
+    tokenizer, builder, untrained_turns = load_tokenizer(arguments.model), Builder(arguments.max_seq_len, long_documents), 0
     try:
         if arguments.format == "text":
-            add_texts(tokenizer, eos_id(tokenizer, arguments.model), arguments.data, arguments.max_seq_len, builder)
+            add_texts(tokenizer, eos_id(tokenizer, arguments.model), arguments.data, builder)
         else:
-            untrained_turns = add_conversations(tokenizer, Template(arguments.model), arguments.data, arguments.max_seq_len, builder)
+            untrained_turns = add_conversations(tokenizer, Template(arguments.model), arguments.data, builder)
     except UnicodeDecodeError as error:
         raise Failure(f"{arguments.data}: is not UTF-8 text: byte {error.start}") from error
     except OSError as error:
@@ -292,7 +332,7 @@ def run(arguments):
     documents = len(builder.offsets) - 1
     if documents == 0:
         raise Failure(f"{arguments.data}: holds nothing to train on")
-    builder.write(arguments.output, tokenizer.get_vocab_size(with_added_tokens=True), arguments.max_seq_len)
+    builder.write(arguments.output, tokenizer.get_vocab_size(with_added_tokens=True))
     return {"documents": documents, "tokens": len(builder.ids), "trained_tokens": builder.trained, "truncated": builder.truncated,
             "split": builder.split, "dropped": builder.dropped, "untrained_turns": untrained_turns, "output": arguments.output}
 
@@ -303,6 +343,7 @@ def main():
     parser.add_argument("--data", required=True, help=".jsonl or .txt")
     parser.add_argument("--format", choices=("text", "messages"), default="messages")
     parser.add_argument("--max-seq-len", type=int, required=True)
+    parser.add_argument("--long-documents", choices=("auto", "cut", "split", "refuse"), default="auto")
     parser.add_argument("--output", required=True)
     try:
         print(json.dumps(run(parser.parse_args())))

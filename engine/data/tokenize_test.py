@@ -41,10 +41,10 @@ class TokenizeTest(unittest.TestCase):
     def tearDown(self):
         self.temporary.cleanup()
 
-    def run_script(self, text, form="messages", length=200, name="data.jsonl"):
+    def run_script(self, text, form="messages", length=200, name="data.jsonl", long_documents="auto"):
         (self.folder / name).write_bytes(text if isinstance(text, bytes) else text.encode())
         return subprocess.run([sys.executable, SCRIPT, "--model", self.folder, "--data", self.folder / name, "--format", form,
-                               "--max-seq-len", str(length), "--output", self.folder / "out.tok"], capture_output=True, text=True)
+                               "--max-seq-len", str(length), "--long-documents", long_documents, "--output", self.folder / "out.tok"], capture_output=True, text=True)
 
     def documents(self):
         """(ids, labels) of each document of the written file."""
@@ -94,6 +94,32 @@ class TokenizeTest(unittest.TestCase):
         self.assertEqual([len(ids) for ids, _ in documents], [200, 200, 51, 6])
         self.assertEqual([sum(x != -100 for x in labels) for _, labels in documents], [200, 200, 50, 5])
         self.assertEqual(self.run_script("plain text", "text", name="data.txt").returncode, 0)
+
+    def test_long_documents_are_cut_split_or_refused_as_asked(self):
+        conversation, text = self.row(("user", "q"), ("assistant", "a" * 300)), json.dumps({"text": "x" * 450}) + "\n"
+        for form, data in (("messages", conversation), ("text", text)):
+            self.assertEqual(self.run_script(data, form, long_documents="cut").returncode, 0)
+            self.assertEqual([len(ids) for ids, _ in self.documents()], [200])
+            self.assertEqual(self.run_script(data, form, long_documents="split").returncode, 0)
+            pieces = self.documents()
+            self.assertGreater(len(pieces), 1)
+            for (_, labels), (ids, _) in zip(pieces, pieces[1:]):
+                self.assertEqual(labels[-1], ids[0])
+            done = self.run_script(json.dumps({"text": "a", "messages": json.loads(conversation)["messages"][:1]}) + "\n" + data, form, long_documents="refuse")
+            self.assertEqual(done.returncode, 2)
+            self.assertRegex(done.stderr, r"data.jsonl:2: has \d+ tokens, more than data.max_seq_len \(200\)")
+
+    def test_a_huge_text_is_tokenized_in_parts_that_make_the_whole(self):
+        text = "".join(f"line {i} of a long book\n" for i in range(50_000))  # more than one batch of characters
+        self.assertEqual(self.run_script(text, "text", length=1 << 20, name="data.txt").returncode, 0)
+        ids = [i for document, _ in self.documents() for i in document]
+        self.assertEqual(self.tokenizer.decode(ids[:-1]), text)
+        one_line = "x" * 1_200_000
+        self.assertEqual(self.run_script(one_line, "text", length=1 << 20, name="data.txt").returncode, 0)
+        self.assertEqual(sum(len(document) for document, _ in self.documents()), len(one_line) + 1)
+
+    def test_a_byte_order_mark_is_no_part_of_the_data(self):
+        self.assertEqual(self.run_script(b"\xef\xbb\xbf" + self.row(("user", "q"), ("assistant", "a")).encode()).returncode, 0)
 
     def test_bad_rows_are_named_with_file_and_line(self):
         good = self.row(("user", "q"), ("assistant", "a"))

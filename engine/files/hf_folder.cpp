@@ -55,7 +55,7 @@ bool is_trainable(FileDtype dtype) {
 
 }  // namespace
 
-Result<HfFolder> HfFolder::open(const fs::path& folder) {
+Result<ModelShape> read_folder_shape(const fs::path& folder) {
   const fs::path config = folder / "config.json";
   std::error_code code;
   if (!fs::is_directory(folder, code)) {
@@ -73,6 +73,12 @@ Result<HfFolder> HfFolder::open(const fs::path& folder) {
     for (auto& detail : error.details) detail.field = config.string() + ": " + detail.field;
     return error;
   }
+  return shape;
+}
+
+Result<HfFolder> HfFolder::open(const fs::path& folder) {
+  auto shape = read_folder_shape(folder);
+  if (!shape) return shape.error();
   HfFolder out(folder, std::move(*shape));
   if (auto opened = out.open_files(); !opened) return opened.error();
   if (auto checked = out.check_parameters(); !checked) return checked.error();

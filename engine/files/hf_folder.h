@@ -14,6 +14,9 @@
 
 namespace fx::engine {
 
+// The shape of the model in a folder, from its config.json alone. Errors name the file and the field.
+Result<ModelShape> read_folder_shape(const std::filesystem::path& folder);
+
 class HfFolder {
  public:
   // Reads config.json and every file's header, and checks that each parameter of the model is there with its shape and

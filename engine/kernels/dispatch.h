@@ -10,9 +10,10 @@
 
 namespace fx::engine {
 
-// Calls body(T{}) with T = float or BFloat16.
+// Calls body(T{}) with T = float or BFloat16; not for a tensor on the meta device, which has no values.
 template <class Body>
 void for_dtype(const at::Tensor& tensor, const Body& body) {
+  if (tensor.is_meta()) return;
   if (tensor.scalar_type() == at::kFloat) return body(float{});
   if (tensor.scalar_type() == at::kBFloat16) return body(c10::BFloat16{});
   throw std::invalid_argument("only fp32 and bf16 tensors are computed on");

@@ -96,6 +96,11 @@ at::Tensor head_backward(const at::Tensor& dlogits, const at::Tensor& rows, cons
   return drows.to(head.scalar_type());
 }
 
+at::Tensor rows_at(const at::Tensor& x, const at::Tensor& index) {
+  // LibTorch's selection does not know the meta device.
+  return x.is_meta() ? at::empty({index.numel(), x.size(1)}, x.options()) : at::index_select(x, 0, index);
+}
+
 // Loss and gradients of hidden [T, hidden] under the head, of tokens with a label only: the others cost nothing.
 struct HeadGradients {
   double loss_sum = 0;
@@ -107,11 +112,11 @@ HeadGradients labelled_rows(const at::Tensor& hidden, const at::Tensor& head, co
   const at::Tensor labelled = at::nonzero(labels.ge(0)).view({-1});
   const at::Tensor targets = at::index_select(labels, 0, labelled);
   if (with_gradient) out.hidden = at::zeros_like(hidden);
-  const at::ScalarType wide = product_dtype(hidden.scalar_type());
+  const at::ScalarType wide = product_dtype(hidden);
   const std::int64_t count = labelled.numel(), chunk = chunk_of(head, wide);
   for (std::int64_t begin = 0; begin < count; begin += chunk) {
-    const at::Tensor index = labelled.narrow(0, begin, std::min(chunk, count - begin));
-    const at::Tensor rows = at::index_select(hidden, 0, index).to(wide);
+    const at::Tensor index = labelled.narrow(0, begin, std::min(chunk, count - begin)).to(hidden.device());
+    const at::Tensor rows = rows_at(hidden, index).to(wide);
     at::Tensor logits = logits_of(rows, head);
     out.loss_sum += cross_entropy_rows(logits, targets.const_data_ptr<std::int64_t>() + begin, scale, with_gradient);
     if (with_gradient) out.hidden.index_copy_(0, index, head_backward(logits, rows, head, out.head));

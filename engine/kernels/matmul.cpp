@@ -59,7 +59,7 @@ at::ScalarType measure_bf16() {
 // bf16 <-> fp32 of a dense tensor by the row kernels; the layout stays.
 at::Tensor converted(const at::Tensor& from, at::ScalarType dtype) {
   if (from.scalar_type() == dtype) return from;
-  if (!from.is_non_overlapping_and_dense()) return from.to(dtype);
+  if (!from.is_cpu() || !from.is_non_overlapping_and_dense()) return from.to(dtype);
   at::Tensor to = at::empty_like(from, from.options().dtype(dtype));
   at::parallel_for(0, from.numel(), 16384, [&](std::int64_t begin, std::int64_t end) {
     const RowKernels<c10::BFloat16>& kernels = row_kernels<c10::BFloat16>();
@@ -104,8 +104,12 @@ double product_gflops(at::ScalarType dtype) {
   return 2e-9 * static_cast<double>(n * n * n) / fastest_product(product_dtype(dtype), n, wall_seconds);
 }
 
+at::ScalarType product_dtype(const at::Tensor& operand) {
+  return operand.is_cpu() ? product_dtype(operand.scalar_type()) : operand.scalar_type();
+}
+
 at::Tensor widen_for_products(const at::Tensor& tensor) {
-  return converted(tensor, product_dtype(tensor.scalar_type()));
+  return converted(tensor, product_dtype(tensor));
 }
 
 at::Tensor product(const at::Tensor& x, const at::Tensor& weight) {

@@ -11,6 +11,8 @@ namespace fx::engine {
 // The dtype in which operands of this dtype are multiplied here: bf16 stays bf16 where that is faster, becomes fp32
 // elsewhere. Measured once a process; FX_BF16_PRODUCTS=bf16|fp32 fixes it.
 at::ScalarType product_dtype(at::ScalarType dtype);
+// Of this operand: only on the CPU is there anything to choose.
+at::ScalarType product_dtype(const at::Tensor& operand);
 
 // 1e9 operations per second of this process's products in this dtype, all its threads together: the best of a few short
 // ones, about 50 ms in all.

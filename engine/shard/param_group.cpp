@@ -1,11 +1,12 @@
 #include "engine/shard/param_group.h"
 
-#include <ATen/native/Resize.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/zeros.h>
 
 #include <string_view>
 #include <utility>
+
+#include "engine/memory/storage.h"
 
 namespace fx::engine {
 namespace {
@@ -24,6 +25,15 @@ double divide_before_sum(at::ScalarType reduce_dtype, int ranks) {
     while (ranks % factor == 0 && ranks / factor > factor) factor *= 2;
   }
   return factor;
+}
+
+// Cuts a flat gradient into the ranks' parts: row r of out [size, padded] is rank r's, zero behind the last value.
+void spread_rows(const at::Tensor& grad, std::int64_t padded, const at::Tensor& out) {
+  const std::int64_t whole = grad.numel() / padded, rest = grad.numel() % padded;
+  out.narrow(0, 0, whole).copy_(grad.narrow(0, 0, whole * padded).view({whole, padded}));
+  if (whole == out.size(0)) return;
+  out.narrow(0, whole, out.size(0) - whole).zero_();
+  out.select(0, whole).narrow(0, 0, rest).copy_(grad.narrow(0, whole * padded, rest));
 }
 
 }  // namespace
@@ -47,9 +57,13 @@ ParamGroup::ParamGroup(std::string name, const std::vector<ParamDef>& params, Mi
     slice_layout_ = make_layout(params, mesh.slice()->size());
     slice_wire_ = place(slice_layout_);
   }
-  master_ = at::zeros({layout_.shard_numel}, at::kFloat);
+  master_ = at::zeros({layout_.shard_numel}, options(at::kFloat));
   held_.resize(trainable_.size());
   make_params();
+}
+
+at::TensorOptions ParamGroup::options(at::ScalarType dtype) const {
+  return at::TensorOptions().dtype(dtype).device(mesh_.device());
 }
 
 at::ScalarType ParamGroup::dtype_of(const ParamDef& def) const {
@@ -79,7 +93,7 @@ std::int64_t ParamGroup::place(GroupLayout& layout) const {
 }
 
 void ParamGroup::make_params() {
-  full_buffer_ = at::empty({layout_.size * shard_wire_}, wire_dtype_);
+  full_buffer_ = at::empty({layout_.size * shard_wire_}, options(wire_dtype_));
   for (const auto& param : layout_.params) {
     at::Tensor view = full_buffer_.narrow(0, param.full_wire_offset, param.numel() * param.unit);
     if (wire_dtype_ == at::kByte) view = view.view(dtype_of(param.def));
@@ -88,7 +102,7 @@ void ParamGroup::make_params() {
     leaf.set_requires_grad(param.def.trainable);
     params_.push_back(std::move(leaf));
   }
-  at::native::resize_bytes_nocuda(full_buffer_.storage(), 0);
+  resize_storage(full_buffer_, 0);
 }
 
 at::Tensor ParamGroup::rows_view(const at::Tensor& flat, const GroupLayout& layout, std::size_t index) const {
@@ -114,7 +128,7 @@ void ParamGroup::start_unshard() {
   const bool sliced = slice_.defined();
   Collectives& comm = sliced ? *mesh_.slice() : mesh_.shard();
   const std::int64_t sent = sliced ? slice_wire_ : shard_wire_;
-  gather_out_ = at::empty({comm.size() * sent}, wire_dtype_);
+  gather_out_ = at::empty({comm.size() * sent}, options(wire_dtype_));
   // The rank's own slice of the output is the input, cast in place.
   gather_in_ = gather_out_.narrow(0, comm.rank() * sent, sent);
   if (sliced) {
@@ -135,8 +149,7 @@ void ParamGroup::wait_unshard() {
 }
 
 void ParamGroup::copy_out() {
-  const auto bytes = static_cast<std::size_t>(layout_.size * shard_wire_) * full_buffer_.element_size();
-  at::native::resize_bytes_nocuda(full_buffer_.storage(), static_cast<std::int64_t>(bytes));
+  resize_storage(full_buffer_, layout_.size * shard_wire_ * full_buffer_.element_size());
   const GroupLayout& from = slice_.defined() ? slice_layout_ : layout_;
   const at::Tensor gathered = gather_out_.view({from.size, -1});
   for (std::size_t i = 0; i < layout_.params.size(); ++i) {
@@ -161,7 +174,7 @@ void ParamGroup::copy_out() {
 void ParamGroup::reshard() {
   slice_ = at::Tensor();
   if (!full_) return;
-  at::native::resize_bytes_nocuda(full_buffer_.storage(), 0);
+  resize_storage(full_buffer_, 0);
   full_ = false;
 }
 
@@ -169,7 +182,7 @@ void ParamGroup::keep_slice() {
   if (!full_) return;
   at::Tensor kept;
   if (mesh_.slice() != nullptr) {
-    kept = at::zeros({slice_wire_}, wire_dtype_);
+    kept = at::zeros({slice_wire_}, options(wire_dtype_));
     for (std::size_t i = 0; i < layout_.params.size(); ++i) {
       const ParamLayout &param = layout_.params[i], &part = slice_layout_.params[i];
       const RowRange rows = rows_of(param.def.shape[0], mesh_.slice()->rank(), slice_layout_.size);
@@ -195,7 +208,7 @@ void ParamGroup::hold_gradients() {
 // [size, shard_numel] in the reduce dtype: row r holds what rank r owns, zero behind the last row of a parameter.
 at::Tensor ParamGroup::take_gradients() {
   const double divisor = divide_before_sum(precision_.reduce_dtype, mesh_.world().size());
-  at::Tensor out = at::empty({grad_layout_.size, grad_layout_.shard_numel}, precision_.reduce_dtype);
+  at::Tensor out = at::empty({grad_layout_.size, grad_layout_.shard_numel}, options(precision_.reduce_dtype));
   for (std::size_t i = 0; i < trainable_.size(); ++i) {
     const ParamLayout& param = grad_layout_.params[i];
     at::Tensor columns = out.narrow(1, param.shard_offset, param.padded);
@@ -210,13 +223,7 @@ at::Tensor ParamGroup::take_gradients() {
     }
     grad = grad.contiguous().view({-1});
     if (divisor != 1) grad = grad.to(at::kFloat).mul(1 / divisor);
-    for (int rank = 0; rank < grad_layout_.size; ++rank) {
-      const RowRange rows = rows_of(param.def.shape[0], rank, grad_layout_.size);
-      const std::int64_t count = rows.count() * param.row_size;
-      at::Tensor target = columns.select(0, rank);
-      target.narrow(0, 0, count).copy_(grad.narrow(0, rows.begin * param.row_size, count));
-      if (count < param.padded) target.narrow(0, count, param.padded - count).zero_();
-    }
+    spread_rows(grad, param.padded, columns);
   }
   return out;
 }
@@ -227,7 +234,7 @@ void ParamGroup::start_reduce(GradientSync sync) {
   if (sync == GradientSync::kNone) return hold_gradients();
   sync_ = sync;
   reduce_in_ = take_gradients().view({-1});
-  reduce_out_ = at::empty({grad_layout_.shard_numel}, precision_.reduce_dtype);
+  reduce_out_ = at::empty({grad_layout_.shard_numel}, options(precision_.reduce_dtype));
   reduce_ = mesh_.shard().reduce_scatter(name_, reduce_out_, reduce_in_);
 }
 

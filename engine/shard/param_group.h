@@ -69,6 +69,7 @@ class ParamGroup {
   void wait_reduce();
 
  private:
+  at::TensorOptions options(at::ScalarType dtype) const;
   at::ScalarType dtype_of(const ParamDef& def) const;
   std::int64_t place(GroupLayout& layout) const;
   void make_params();

@@ -13,36 +13,10 @@
 #include "engine/data/batches.h"
 #include "engine/kernels/matmul.h"
 #include "engine/memory/resident.h"
-#include "engine/train/step.h"
+#include "engine/train/policy.h"
 
 namespace fx::engine {
 namespace {
-
-at::ScalarType scalar_type(const std::string& dtype) {
-  return dtype == "bf16" ? at::kBFloat16 : dtype == "fp16" ? at::kHalf : at::kFloat;
-}
-
-StepPolicy policy_of(const FsdpSpec& fsdp) {
-  StepPolicy policy;
-  policy.precision.param_dtype = scalar_type(fsdp.param_dtype);
-  policy.precision.reduce_dtype = scalar_type(fsdp.reduce_dtype);
-  policy.precision.norms_fp32 = fsdp.norms_fp32;
-  policy.reshard_after_forward = fsdp.reshard_after_forward.free_after_forward;
-  policy.keep_slice_ranks = static_cast<int>(fsdp.reshard_after_forward.group_size);
-  policy.replicate = static_cast<int>(fsdp.replicate);
-  switch (fsdp.activation_checkpointing) {
-    case ActivationCheckpointing::kNone:
-      policy.recompute_every = 0;
-      break;
-    case ActivationCheckpointing::kSelective:
-      policy.recompute_every = 2;
-      break;
-    case ActivationCheckpointing::kFull:
-      policy.recompute_every = 1;
-      break;
-  }
-  return policy;
-}
 
 at::Tensor to_tensor(const std::vector<std::int64_t>& values) {
   return at::tensor(values, at::kLong);
@@ -50,6 +24,10 @@ at::Tensor to_tensor(const std::vector<std::int64_t>& values) {
 
 Batch to_batch(const MicroBatch& micro) {
   return {to_tensor(micro.ids), to_tensor(micro.labels), to_tensor(micro.positions), micro.document_offsets};
+}
+
+LongDocuments long_documents(const std::string& choice) {
+  return choice == "split" ? LongDocuments::kSplit : choice == "refuse" ? LongDocuments::kRefuse : LongDocuments::kCut;
 }
 
 // The documents of a run and how they make up steps.
@@ -64,10 +42,11 @@ Result<Data> open_data(const RunSpec& spec, int world_size) {
   auto file = TokenFile::open(spec.data.path);
   if (!file) return file.error();
   const auto seed = static_cast<std::uint64_t>(spec.seed);
-  auto packs = pack_documents(*file, {spec.data.max_seq_len, spec.data.packing, seed});
+  auto packs = pack_documents(*file, {spec.data.max_seq_len, spec.data.packing && !spec.data.dynamic(), seed,
+                                      long_documents(spec.data.long_documents)});
   if (!packs) return packs.error();
-  BatchPlan batches(static_cast<std::int64_t>(packs->packs.size()),
-                    {world_size, spec.global_batch_size, spec.packs_per_micro_batch(), seed});
+  BatchPlan batches(packs->lengths(), {world_size, spec.global_batch_size, spec.packs_per_micro_batch(), seed,
+                                       spec.data.dynamic() ? spec.max_tokens_per_rank : 0});
   if (spec.epochs) batches.end_after_epochs(*spec.epochs);
   const long long steps = spec.steps ? *spec.steps : batches.steps_for_epochs(*spec.epochs);
   return Data{std::move(*file), std::move(*packs), std::move(batches), steps};

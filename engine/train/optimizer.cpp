@@ -25,7 +25,8 @@ AdamW::AdamW(const OptimizerSpec& spec, std::vector<std::unique_ptr<ParamGroup>>
     : spec_(spec), groups_(groups) {
   for (const auto& group : groups) {
     const std::int64_t numel = group->grad_layout().shard_numel;
-    states_.push_back({at::zeros({numel}, at::kFloat), at::zeros({numel}, at::kFloat)});
+    const at::TensorOptions options = group->master().options();
+    states_.push_back({at::zeros({numel}, options), at::zeros({numel}, options)});
   }
 }
 

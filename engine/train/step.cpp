@@ -92,6 +92,7 @@ void ShardedModel::backward(const Batch& batch, std::vector<StageRun>& runs, at:
   const auto prefetch = [&](std::size_t stage) {
     if (stage > 0 && stage >= first_trainable_) group_of(stage).start_unshard();
   };
+  mesh_.world().recorder().enter("backward, " + model_.stages()[last].name);
   prefetch(last - 1);
   finish(last);
   for (std::size_t stage = last; stage-- > first_trainable_;) {

@@ -55,12 +55,13 @@ Result<void> tokenize(const std::filesystem::path& folder, const RunSpec& spec, 
   const auto script = find_tokenizer();
   if (!script) return script.error();
   ProcessSpec process;
-  process.command = {find_python(),   script->string(),
-                     "--model",       spec.model,
-                     "--data",        spec.data.path,
-                     "--format",      spec.data.format,
-                     "--max-seq-len", std::to_string(spec.data.max_seq_len),
-                     "--output",      (folder / tools::kTokenFile).string()};
+  process.command = {find_python(),      script->string(),
+                     "--model",          spec.model,
+                     "--data",           spec.data.path,
+                     "--format",         spec.data.format,
+                     "--max-seq-len",    std::to_string(spec.data.max_seq_len),
+                     "--long-documents", spec.data.long_documents,
+                     "--output",         (folder / tools::kTokenFile).string()};
   process.output = folder / tools::kPrepareLog;
   process.dies_with_parent = true;
   log.line("tokenizing " + quote_input(spec.data.path));

@@ -68,6 +68,22 @@ class Losses(unittest.TestCase):
             steps = support.run(spec, self.work / f"run-{name}")
             support.assert_close(self, [s["loss"] for s in steps], [s["loss"] for s in base], 1e-5, f"{name} loss")
 
+    def test_dynamic_batches_have_the_same_losses_on_any_number_of_ranks(self):
+        model, tokens = self.prepare(True)
+        packed = support.run(support.make_spec(model, tokens, self.work / "packed", 1, steps=4), self.work / "run-packed")
+        for name, long_documents, length in (("whole", "refuse", support.MAX_SEQ_LEN), ("split", "split", 12)):
+            data = {"batching": "dynamic", "long_documents": long_documents, "max_seq_len": length}
+            size = len(support.DOCUMENT_LENGTHS) if name == "whole" else sum(-(-n // 12) for n in support.DOCUMENT_LENGTHS)
+            losses = {}
+            for ranks in (1, 2, 3, 4):
+                spec = support.make_spec(model, tokens, self.work / f"{name}-{ranks}", ranks, steps=4, data=data, global_batch_size=size,
+                                         max_tokens_per_rank=40)
+                steps = support.run(spec, self.work / f"run-{name}-{ranks}")
+                losses[ranks] = [s["loss"] for s in steps]
+                support.assert_close(self, losses[ranks], losses[1], 1e-5, f"{name} loss on {ranks} ranks")
+            if name == "whole":  # the same documents as in one step of packs
+                support.assert_close(self, losses[1], [s["loss"] for s in packed], 1e-5, "dynamic against packed")
+
     def test_copies_and_slices_over_real_process_groups_change_no_loss(self):
         model, tokens = self.prepare(False)
         base = support.run(support.make_spec(model, tokens, self.work / "one", 1, steps=4), self.work / "run-one")

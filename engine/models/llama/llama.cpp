@@ -72,6 +72,9 @@ Llama::Llama(const ModelShape& shape, const std::vector<std::string>& more)
 }
 
 at::Tensor Llama::embed(const StageParams& params, const Batch& batch) const {
+  // LibTorch's lookup does not know the meta device: one of the same sizes, forward and backward.
+  if (params[0].is_meta())
+    return params[0].narrow(0, 0, 1).expand({batch.tokens.size(0), params[0].size(1)}).contiguous();
   return at::embedding(params[0], batch.tokens);
 }
 
@@ -80,7 +83,7 @@ Llama::Projections Llama::project(const StageParams& p, const at::Tensor& h) con
 }
 
 at::Tensor Llama::block(const StageParams& p, const at::Tensor& x, const Batch& batch) const {
-  const at::Tensor angles = at::outer(batch.positions.to(at::kFloat), inverse_frequencies_);
+  const at::Tensor angles = at::outer(batch.positions.to(at::kFloat), inverse_frequencies_.to(x.device()));
   const at::Tensor cosine = at::cos(angles), sine = at::sin(angles);
   const at::Tensor h = rms_norm(x, p[0], shape_.rms_norm_eps);
   const Projections projected = project(p, h);

@@ -1,0 +1,15 @@
+# fx_python_module(NAME source... ): a module on LibTorch for the Python whose LibTorch this is, in <build>/python.
+# Without Python's headers there is none, and a note says so.
+function(fx_python_module name)
+  get_filename_component(packages ${fx_torch_root} DIRECTORY)
+  string(REGEX MATCH "python([0-9.]+)" found ${packages})
+  find_path(FX_PYTHON_INCLUDE Python.h PATHS /usr/include/${found} DOC "Debian: python3-dev" NO_DEFAULT_PATH)
+  if(NOT FX_PYTHON_INCLUDE)
+    message(STATUS "${name}: not built, there is no Python.h of ${found} (Debian: python3-dev)")
+    return()
+  endif()
+  add_library(${name} MODULE ${ARGN})
+  target_include_directories(${name} SYSTEM PRIVATE ${FX_PYTHON_INCLUDE})
+  target_link_libraries(${name} PRIVATE fx_options fx_shm torch_python)
+  set_target_properties(${name} PROPERTIES PREFIX "" CXX_VISIBILITY_PRESET hidden LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/python)
+endfunction()
