@@ -1,6 +1,6 @@
 # The front door. `make demo` shows the main job, `make test` runs every test; both install what is missing first.
 .DEFAULT_GOAL := help
-.PHONY: help demo build core test lint format docs bench bench-engine clean bootstrap
+.PHONY: help demo build cuda-build core test lint format docs bench bench-engine clean bootstrap
 JOBS ?= $(shell nproc)
 export NINJA_STATUS := [%f/%t %es] 
 
@@ -12,6 +12,9 @@ bootstrap:
 
 build: bootstrap ## both programs into build/bin (release)
 	@scripts/build.sh release fsdp-expert fsdp-engine
+
+cuda-build: bootstrap ## fsdp-engine for NVIDIA GPUs, without a toolkit or a GPU; tests/gpu/run.sh checks it where there is one
+	@scripts/cuda_build.sh
 
 core: ## everything but the engine, without LibTorch, and its tests
 	@scripts/bootstrap.sh core

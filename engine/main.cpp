@@ -13,6 +13,7 @@
 #include <torch/csrc/api/include/torch/version.h>
 
 #include "engine/bench/comm_bench.h"
+#include "engine/device/device.h"
 #include "engine/kernels/matmul.h"
 #include "engine/kernels/rows.h"
 #include "engine/logits.h"
@@ -36,13 +37,17 @@ constexpr const char* kUsage =
 
 std::atomic<bool> stop_requested{false};  // set by the signal handler, read by the loop
 
+Json devices() {
+  Json out = {"cpu"};
+  for (int i = 0; i < cuda_devices(); ++i) out.push_back("cuda:" + std::to_string(i));
+  return out;
+}
+
 int print_info() {
-  const Json out = {{"libtorch", TORCH_VERSION},
-                    {"backends", {"shm", "gloo"}},
-                    {"devices", {"cpu"}},
-                    {"cores", std::thread::hardware_concurrency()},
-                    {"kernels", row_kernels_name()},
-                    {"bf16_products", product_dtype(at::kBFloat16) == at::kFloat ? "fp32" : "bf16"}};
+  const Json out = {
+      {"libtorch", TORCH_VERSION},     {"backends", {"shm", "gloo"}},
+      {"devices", devices()},          {"cores", std::thread::hardware_concurrency()},
+      {"kernels", row_kernels_name()}, {"bf16_products", product_dtype(at::kBFloat16) == at::kFloat ? "fp32" : "bf16"}};
   std::printf("%s\n", to_text(out, 2).c_str());
   return 0;
 }

@@ -26,8 +26,10 @@ Result<void> for_each_owned(Groups& groups, Owned which, const Flat& flat, const
       const RowRange rows = rows_of(layout.params[i].def.shape[0], groups[g]->rank(), layout.size);
       if (rows.count() == 0) continue;
       const at::Tensor view = groups[g]->rows_view(flat(g), layout, i);
-      const std::span<float> values(view.mutable_data_ptr<float>(), static_cast<std::size_t>(view.numel()));
+      at::Tensor host = view.cpu();  // itself on the CPU
+      const std::span<float> values(host.mutable_data_ptr<float>(), static_cast<std::size_t>(host.numel()));
       if (Result<void> done = body(layout.params[i].def.name, rows, values); !done) return done;
+      if (!view.is_cpu()) view.copy_(host);
     }
   }
   return {};

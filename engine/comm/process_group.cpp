@@ -1,6 +1,7 @@
 #include "engine/comm/process_group.h"
 
 #include <ATen/ops/empty.h>
+#include <ATen/ops/empty_like.h>
 #include <ATen/ops/sum.h>
 #include <torch/csrc/distributed/c10d/PrefixStore.hpp>
 #include <torch/csrc/distributed/c10d/ProcessGroupGloo.hpp>
@@ -14,6 +15,7 @@
 #include <vector>
 
 #include "base/text.h"
+#include "engine/comm/nccl.h"
 #include "engine/comm/shared_memory.h"
 
 namespace fx::engine {
@@ -31,6 +33,7 @@ struct Member {
   std::chrono::seconds timeout{600};
   bool loopback = false;
   Transport transport = Transport::kAutomatic;
+  at::Device device = at::kCPU;
   std::shared_ptr<FlightRecorder> recorder;  // none: a new one
   int size() const { return static_cast<int>(global_ranks.size()); }
 };
@@ -89,6 +92,37 @@ class GlooGroup : public ProcessGroup {
   }
 };
 
+// Calls return when they are enqueued, and waiting makes the current stream wait. Small results of the CPU (norms,
+// peaks) go by way of the device, and are there when the call returns.
+class NcclGroup : public ProcessGroup {
+ public:
+  NcclGroup(const Member& member, NcclBackends backends)
+      : ProcessGroup(member, std::move(backends.gather)), reduce_(std::move(backends.reduce)) {}
+  at::Device device() const override { return member_.device; }
+
+ protected:
+  Wait start_all_gather(at::Tensor out, at::Tensor in) override {
+    if (!in.is_cpu()) return ProcessGroup::start_all_gather(out, in);
+    at::Tensor there = at::empty_like(out, out.options().device(member_.device)), mine = in.to(member_.device);
+    backend_->_allgather_base(there, mine, c10d::AllgatherOptions{})->wait();
+    out.copy_(there);
+    return [] {};
+  }
+  Wait start_reduce_scatter(at::Tensor out, at::Tensor in) override {
+    return waiter(reduce_->_reduce_scatter_base(out, in, c10d::ReduceScatterOptions{}));
+  }
+  void run_all_reduce(at::Tensor inout, bool max) override {
+    c10d::AllreduceOptions options;
+    options.reduceOp = max ? c10d::ReduceOp::MAX : c10d::ReduceOp::SUM;
+    std::vector<at::Tensor> there = {inout.to(member_.device)};
+    reduce_->allreduce(there, options)->wait();
+    if (inout.is_cpu()) inout.copy_(there[0]);
+  }
+
+ private:
+  Backend reduce_;
+};
+
 Store make_store(const Rendezvous& meeting) {
   c10d::TCPStoreOptions options;
   options.port = static_cast<std::uint16_t>(meeting.master_port);
@@ -121,6 +155,10 @@ Result<Backend> join_backend(const Member& member) {
 
 // One rank's part of a group.
 Result<std::unique_ptr<Collectives>> join_group(const Member& member) {
+  if (member.device.is_cuda()) {
+    return std::unique_ptr<Collectives>(
+        new NcclGroup(member, connect_nccl(member.store, member.rank, member.size(), member.timeout, member.device)));
+  }
   auto backend = join_backend(member);
   if (!backend) return backend.error();
   if ((*backend)->getBackendName() != "gloo")
@@ -176,9 +214,11 @@ Result<Transport> transport_from_environment() {
                           "use auto, shm or gloo");
 }
 
-Result<std::unique_ptr<Collectives>> connect(const Rendezvous& meeting, Transport transport) {
+Result<std::unique_ptr<Collectives>> connect(const Rendezvous& meeting, Transport transport, at::Device device) {
   try {
-    return join_group(member_of(meeting, transport, "world", make_store(meeting)));
+    Member member = member_of(meeting, transport, "world", make_store(meeting));
+    member.device = device;
+    return join_group(member);
   } catch (const std::exception& error) {
     return not_met(meeting, error);
   }

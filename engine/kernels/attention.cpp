@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "engine/kernels/composed.h"
 #include "engine/kernels/dispatch.h"
 #include "engine/kernels/matmul.h"
 #include "engine/kernels/ops.h"
@@ -167,6 +168,7 @@ class DocumentAttention : public Function<DocumentAttention> {
 at::Tensor document_attention(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
                               const std::vector<std::int64_t>& starts, std::int64_t heads, std::int64_t kv_heads,
                               std::int64_t window) {
+  if (q.is_cuda()) return composed::document_attention(q, k, v, starts, heads, kv_heads, window);
   return DocumentAttention::apply(q, k, v, starts, heads, kv_heads, window);
 }
 

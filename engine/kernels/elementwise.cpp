@@ -5,6 +5,7 @@
 
 #include <mutex>
 
+#include "engine/kernels/composed.h"
 #include "engine/kernels/dispatch.h"
 #include "engine/kernels/ops.h"
 #include "engine/kernels/rows.h"
@@ -126,14 +127,17 @@ class Rope : public Function<Rope> {
 }  // namespace
 
 at::Tensor rms_norm(const at::Tensor& x, const at::Tensor& weight, double eps) {
-  if (weight.scalar_type() == x.scalar_type()) return RmsNorm::apply(x, weight, eps);
-  return RmsNorm::apply(x.to(weight.scalar_type()), weight, eps).to(x.scalar_type());
+  const auto norm = [&](const at::Tensor& in) {
+    return x.is_cuda() ? composed::rms_norm(in, weight, eps) : RmsNorm::apply(in, weight, eps);
+  };
+  if (weight.scalar_type() == x.scalar_type()) return norm(x);
+  return norm(x.to(weight.scalar_type())).to(x.scalar_type());
 }
 at::Tensor swiglu(const at::Tensor& gate, const at::Tensor& up) {
-  return SwiGlu::apply(gate, up);
+  return gate.is_cuda() ? composed::swiglu(gate, up) : SwiGlu::apply(gate, up);
 }
 at::Tensor rope(const at::Tensor& x, const at::Tensor& cosine, const at::Tensor& sine, std::int64_t heads) {
-  return Rope::apply(x, cosine, sine, heads);
+  return x.is_cuda() ? composed::rope(x, cosine, sine, heads) : Rope::apply(x, cosine, sine, heads);
 }
 
 }  // namespace fx::engine

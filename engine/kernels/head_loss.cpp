@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "engine/kernels/composed.h"
 #include "engine/kernels/dispatch.h"
 #include "engine/kernels/matmul.h"
 #include "engine/kernels/ops.h"
@@ -47,7 +48,9 @@ at::Tensor logits_of(const at::Tensor& rows, const at::Tensor& head) {
 
 // Losses of a chunk; logits become scale * dloss/dlogits. Fixed blocks of rows, added in order: the same sum for any
 // threads.
-double cross_entropy_rows(at::Tensor& logits, const std::int64_t* labels, float scale, bool with_gradient) {
+double cross_entropy_rows(at::Tensor& logits, const at::Tensor& targets, float scale, bool with_gradient) {
+  if (logits.is_cuda()) return composed::cross_entropy(logits, targets.to(logits.device()), scale, with_gradient);
+  const auto* labels = targets.const_data_ptr<std::int64_t>();
   const std::int64_t rows = logits.size(0), classes = logits.size(1), block = 16, blocks = (rows + block - 1) / block;
   std::vector<double> losses(static_cast<std::size_t>(blocks));
   for_dtype(logits, [&](auto tag) {
@@ -118,7 +121,7 @@ HeadGradients labelled_rows(const at::Tensor& hidden, const at::Tensor& head, co
     const at::Tensor index = labelled.narrow(0, begin, std::min(chunk, count - begin)).to(hidden.device());
     const at::Tensor rows = rows_at(hidden, index).to(wide);
     at::Tensor logits = logits_of(rows, head);
-    out.loss_sum += cross_entropy_rows(logits, targets.const_data_ptr<std::int64_t>() + begin, scale, with_gradient);
+    out.loss_sum += cross_entropy_rows(logits, targets.narrow(0, begin, index.numel()), scale, with_gradient);
     if (with_gradient) out.hidden.index_copy_(0, index, head_backward(logits, rows, head, out.head));
   }
   return out;

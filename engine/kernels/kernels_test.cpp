@@ -1,6 +1,7 @@
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
+#include "engine/kernels/composed.h"
 #include "engine/kernels/head_loss.h"
 #include "engine/kernels/matmul.h"
 #include "engine/kernels/ops.h"
@@ -104,6 +105,37 @@ TEST(DocumentAttention, KeepsDocumentsApartAndSharesKeyHeads) {
   expect_same([&](const auto& in) { return document_attention(in[0], in[1], in[2], starts, 4, 2); },
               [&](const auto& in) { return reference_attention(in[0], in[1], in[2], starts, 4, 2); },
               {at::randn({330, 32}), at::randn({330, 16}), at::randn({330, 16})}, 1e-4);
+}
+
+// What CUDA devices compute, on the CPU: the same values and gradients as the fused kernels.
+TEST(Composed, EqualsTheFusedKernels) {
+  at::manual_seed(7);
+  expect_same([](const auto& in) { return rms_norm(in[0], in[1], 1e-5); },
+              [](const auto& in) { return composed::rms_norm(in[0], in[1], 1e-5); },
+              {at::randn({70, 48}), at::randn({48})}, 1e-5);
+  expect_same([](const auto& in) { return swiglu(in[0], in[1]); },
+              [](const auto& in) { return composed::swiglu(in[0], in[1]); }, {at::randn({9, 33}), at::randn({9, 33})},
+              1e-5);
+  const at::Tensor angles = at::randn({11, 4}), cosine = angles.cos(), sine = angles.sin();
+  expect_same([&](const auto& in) { return rope(in[0], cosine, sine, 3); },
+              [&](const auto& in) { return composed::rope(in[0], cosine, sine, 3); }, {at::randn({11, 24})}, 1e-5);
+  const std::vector<std::int64_t> starts = {0, 1, 30, 45};
+  for (const std::int64_t window : {0, 7}) {
+    expect_same([&](const auto& in) { return document_attention(in[0], in[1], in[2], starts, 4, 2, window); },
+                [&](const auto& in) { return composed::document_attention(in[0], in[1], in[2], starts, 4, 2, window); },
+                {at::randn({45, 32}), at::randn({45, 16}), at::randn({45, 16})}, 1e-4);
+  }
+}
+
+TEST(Composed, CrossEntropyGivesLossAndGradientInPlace) {
+  at::manual_seed(8);
+  const at::Tensor labels = at::randint(0, 50, {60}, at::kLong);
+  at::Tensor x = at::randn({60, 50}), logits = x.clone();
+  x.set_requires_grad(true);
+  const at::Tensor loss = at::cross_entropy_loss(x, labels, {}, at::Reduction::Sum);
+  (loss * 0.25).backward();
+  EXPECT_NEAR(composed::cross_entropy(logits, labels, 0.25f, true), loss.item<double>(), 1e-3);
+  EXPECT_TRUE(at::allclose(logits, x.grad(), 1e-4, 1e-6));
 }
 
 TEST(HeadLoss, EqualsCrossEntropyOverValidLabels) {

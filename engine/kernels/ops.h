@@ -1,5 +1,5 @@
-// Differentiable building blocks of decoder models on CPU, fused. Floating tensors are fp32 or bf16, contiguous, all of
-// one dtype; T tokens of all documents of a micro-batch lie one behind the other.
+// Differentiable building blocks of decoder models: fused on the CPU, composed.h on CUDA. Floating tensors are fp32 or
+// bf16, contiguous, all of one dtype; T tokens of all documents of a micro-batch lie one behind the other.
 #pragma once
 
 #include <ATen/core/Tensor.h>

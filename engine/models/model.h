@@ -15,7 +15,8 @@
 
 namespace fx::engine {
 
-// One micro-batch of one rank: T tokens of documents that lie one behind the other.
+// One micro-batch of one rank: T tokens of documents that lie one behind the other. Labels are on the CPU: which tokens
+// have one decides what is computed; the others are on the model's device.
 struct Batch {
   at::Tensor tokens;                 // int64 [T]
   at::Tensor labels;                 // int64 [T]: the next token to be predicted at each place, or negative

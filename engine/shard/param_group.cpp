@@ -11,6 +11,9 @@
 namespace fx::engine {
 namespace {
 
+// From pinned host memory; the optimizer changes it only after this step's gradients have come back.
+constexpr bool kWithoutWaiting = true;
+
 bool is_norm(const ParamDef& def) {
   constexpr std::string_view kEnding = "norm.weight";
   return def.name.size() >= kEnding.size() &&
@@ -38,7 +41,8 @@ void spread_rows(const at::Tensor& grad, std::int64_t padded, const at::Tensor& 
 
 }  // namespace
 
-ParamGroup::ParamGroup(std::string name, const std::vector<ParamDef>& params, MixedPrecision precision, Mesh& mesh)
+ParamGroup::ParamGroup(std::string name, const std::vector<ParamDef>& params, MixedPrecision precision, Mesh& mesh,
+                       bool offload)
     : name_(std::move(name)),
       precision_(precision),
       mesh_(mesh),
@@ -57,7 +61,8 @@ ParamGroup::ParamGroup(std::string name, const std::vector<ParamDef>& params, Mi
     slice_layout_ = make_layout(params, mesh.slice()->size());
     slice_wire_ = place(slice_layout_);
   }
-  master_ = at::zeros({layout_.shard_numel}, options(at::kFloat));
+  master_ = offload ? at::zeros({layout_.shard_numel}, at::TensorOptions().dtype(at::kFloat).pinned_memory(true))
+                    : at::zeros({layout_.shard_numel}, options(at::kFloat));
   held_.resize(trainable_.size());
   make_params();
 }
@@ -113,13 +118,13 @@ at::Tensor ParamGroup::rows_view(const at::Tensor& flat, const GroupLayout& layo
 
 void ParamGroup::fill_input(const at::Tensor& input) const {
   if (wire_dtype_ != at::kByte) {
-    input.copy_(master_);
+    input.copy_(master_, kWithoutWaiting);
     return;
   }
   for (const auto& param : layout_.params) {
     input.narrow(0, param.wire_offset, param.padded * param.unit)
         .view(dtype_of(param.def))
-        .copy_(master_.narrow(0, param.shard_offset, param.padded));
+        .copy_(master_.narrow(0, param.shard_offset, param.padded), kWithoutWaiting);
   }
 }
 
@@ -256,6 +261,7 @@ void ParamGroup::wait_reduce() {
   const double scale =
       divide_before_sum(precision_.reduce_dtype, mesh_.world().size()) / precision_.divide_gradients_by;
   if (scale != 1) reduced.mul_(scale);
+  reduced = reduced.to(master_.device());  // of offloaded shards; it waits, so the optimizer may use it at once
   if (grad_.defined()) {
     grad_.add_(reduced);
   } else {

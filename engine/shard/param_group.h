@@ -31,7 +31,9 @@ enum class GradientSync {
 
 class ParamGroup {
  public:
-  ParamGroup(std::string name, const std::vector<ParamDef>& params, MixedPrecision precision, Mesh& mesh);
+  // offload: master weights and gradients lie in pinned host memory instead of on the mesh's device.
+  ParamGroup(std::string name, const std::vector<ParamDef>& params, MixedPrecision precision, Mesh& mesh,
+             bool offload = false);
   ParamGroup(const ParamGroup&) = delete;
   ParamGroup& operator=(const ParamGroup&) = delete;
 

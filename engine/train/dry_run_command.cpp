@@ -60,6 +60,10 @@ int dry_run_command(const std::vector<std::string>& arguments) {
   if (!options) return print_failure(options.error());
   const auto spec = read_spec(*options);
   if (!spec) return print_failure(spec.error());
+  if (spec->fsdp.cpu_offload) {
+    return print_failure(
+        unsupported("fsdp.cpu_offload", "a dry run does not count host memory and the device's apart", "use false"));
+  }
   const auto shape = read_folder_shape(spec->model);
   if (!shape) return print_failure(shape.error());
   const DryRun run = dry_run(*make_model(*shape), *spec);

@@ -11,8 +11,8 @@
 #include "base/file.h"
 #include "engine/checkpoint/checkpoint.h"
 #include "engine/data/batches.h"
+#include "engine/device/device.h"
 #include "engine/kernels/matmul.h"
-#include "engine/memory/resident.h"
 #include "engine/train/policy.h"
 
 namespace fx::engine {
@@ -22,8 +22,9 @@ at::Tensor to_tensor(const std::vector<std::int64_t>& values) {
   return at::tensor(values, at::kLong);
 }
 
-Batch to_batch(const MicroBatch& micro) {
-  return {to_tensor(micro.ids), to_tensor(micro.labels), to_tensor(micro.positions), micro.document_offsets};
+Batch to_batch(const MicroBatch& micro, at::Device device) {
+  return {to_tensor(micro.ids).to(device), to_tensor(micro.labels), to_tensor(micro.positions).to(device),
+          micro.document_offsets};
 }
 
 LongDocuments long_documents(const std::string& choice) {
@@ -126,7 +127,8 @@ class Run {
       }
       if (micro->trained > 0 || micro->ids.size() > 1) tokens += static_cast<double>(micro->ids.size());
       const bool reduce = spec_.fsdp.reduce_each_micro_batch || m + 1 == micro_batches;
-      loss += sharded_.accumulate(to_batch(*micro), scale, reduce ? GradientSync::kFull : GradientSync::kNone);
+      loss += sharded_.accumulate(to_batch(*micro, comm_.device()), scale,
+                                  reduce ? GradientSync::kFull : GradientSync::kNone);
     }
     comm_.recorder().enter("step end");
     const double failed_rank = bad ? comm_.rank() + 1 : 0;
@@ -153,7 +155,7 @@ class Run {
   void report_step(long long step, double loss, double norm, double lr, double tokens, double seconds) {
     const CommStats stats = sharded_.mesh().stats();
     at::Tensor peaks = at::empty({comm_.size()}, at::kDouble);
-    at::Tensor mine = at::tensor({static_cast<double>(peak_resident_bytes())}, at::kDouble);
+    at::Tensor mine = at::tensor({static_cast<double>(peak_bytes_on(comm_.device()))}, at::kDouble);
     comm_.all_gather("peak memory", peaks, mine).wait();
     const double* values = peaks.const_data_ptr<double>();
     reporter_.report(StepEvent{step, loss, norm, lr, static_cast<long long>(tokens), tokens / seconds,
@@ -185,7 +187,7 @@ class Run {
 
 }  // namespace
 
-Result<void> check_supported(const RunSpec& spec, int world_size) {
+Result<void> check_supported(const RunSpec& spec, int world_size, at::Device device) {
   std::vector<Error> errors;
   if (spec.ranks != world_size) {
     errors.push_back(invalid_argument(
@@ -198,9 +200,9 @@ Result<void> check_supported(const RunSpec& spec, int world_size) {
         unsupported("data.format", "the engine reads token files only",
                     "make one with engine/data/tokenize.py, or start the run with fsdp-expert launch, which does"));
   }
-  if (spec.fsdp.cpu_offload) {
+  if (spec.fsdp.cpu_offload && device.is_cpu()) {
     errors.push_back(unsupported("fsdp.cpu_offload",
-                                 "this build computes on the CPU: the shards are in host memory already", "use false"));
+                                 "the ranks compute on the CPU: the shards are in host memory already", "use false"));
   }
   if (spec.checkpoint.async)
     errors.push_back(unsupported("checkpoint.async", "checkpoints are written synchronously", "use false"));

@@ -13,8 +13,9 @@
 
 namespace fx::engine {
 
-// What this build cannot do of a valid spec, every point at once. world_size: ranks that were really started.
-Result<void> check_supported(const RunSpec& spec, int world_size);
+// What this build cannot do of a valid spec, every point at once. world_size: ranks that were really started; device:
+// what they compute on.
+Result<void> check_supported(const RunSpec& spec, int world_size, at::Device device);
 
 using ModelFactory = std::function<std::unique_ptr<Model>(const ModelShape&)>;
 

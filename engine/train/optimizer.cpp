@@ -52,7 +52,7 @@ void AdamW::step(double lr) {
                               grad = {group.grad().narrow(0, begin, count)},
                               m = {states_[g].exp_avg.narrow(0, begin, count)},
                               v = {states_[g].exp_avg_sq.narrow(0, begin, count)}, none,
-                              steps = {at::full({}, static_cast<double>(steps_done_), at::kFloat)};
+                              steps = {at::full({}, static_cast<double>(steps_done_), group.master().options())};
       at::_fused_adamw_(weight, grad, m, v, none, steps, lr, spec_.betas[0], spec_.betas[1],
                         decay ? spec_.weight_decay : 0.0, spec_.eps, false, false);
       first = last;

@@ -30,6 +30,7 @@ StepPolicy policy_of(const FsdpSpec& fsdp) {
   policy.keep_slice_ranks = static_cast<int>(fsdp.reshard_after_forward.group_size);
   policy.replicate = static_cast<int>(fsdp.replicate);
   policy.recompute_every = recompute_every(fsdp.activation_checkpointing);
+  policy.cpu_offload = fsdp.cpu_offload;
   return policy;
 }
 

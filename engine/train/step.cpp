@@ -25,7 +25,8 @@ ShardedModel::ShardedModel(const Model& model, const StepPolicy& policy, Collect
       mesh_(comm, policy.replicate, policy.keep_slice_ranks),
       first_trainable_(first_trainable_stage(model)) {
   for (const auto& group : model.groups()) {
-    groups_.push_back(std::make_unique<ParamGroup>(group.name, group.params, policy.precision, mesh_));
+    groups_.push_back(
+        std::make_unique<ParamGroup>(group.name, group.params, policy.precision, mesh_, policy.cpu_offload));
   }
 }
 

@@ -17,6 +17,7 @@ struct StepPolicy {
   int replicate = 1;                  // copies of the sharded model
   // Of every n-th block only the input is kept, and it runs again in the backward: 1 all, 2 every second, 0 none.
   int recompute_every = 0;
+  bool cpu_offload = false;  // shards, gradients and optimizer state in host memory; CUDA only
 };
 
 // The groups of a model on one rank.

@@ -11,6 +11,7 @@
 
 #include "base/file.h"
 #include "engine/comm/process_group.h"
+#include "engine/device/device.h"
 #include "engine/train/watchdog.h"
 
 namespace fx::engine {
@@ -54,10 +55,10 @@ ErrorEvent event_of(const CollectiveError& error) {
   return event;
 }
 
-Result<std::unique_ptr<Collectives>> meet(const Rendezvous& meeting) {
-  if (meeting.world_size == 1) return make_single();
+Result<std::unique_ptr<Collectives>> meet(const Rendezvous& meeting, at::Device device) {
+  if (meeting.world_size == 1) return make_single(device);
   const auto transport = transport_from_environment();
-  return transport ? connect(meeting, *transport) : transport.error();
+  return transport ? connect(meeting, *transport, device) : transport.error();
 }
 
 // The training itself: whatever goes wrong becomes an error event, a line, and the rank's flight record.
@@ -100,9 +101,12 @@ int train_command(const std::string& spec_path, const std::atomic<bool>& stop, c
     reporter.error(event_of(error));
     return print_failure(error);
   };
-  if (auto supported = check_supported(*spec, meeting->world_size); !supported) return report(supported.error());
+  const auto device = choose_device();
+  if (!device) return report(device.error());
+  if (auto supported = check_supported(*spec, meeting->world_size, *device); !supported)
+    return report(supported.error());
   set_threads(spec->ranks);
-  auto comm = meet(*meeting);
+  auto comm = meet(*meeting, *device);
   if (!comm) return report(comm.error());
   const auto dump = events.parent_path() / flight_record_name(meeting->rank);
   std::error_code code;

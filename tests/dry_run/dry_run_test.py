@@ -86,6 +86,7 @@ class DryRun(unittest.TestCase):
         self.refused("fsdp.reshard_after_forward", self.spec(fsdp={"reshard_after_forward": 5}), "--ranks", "8")
         self.refused("data.max_seq_len", self.spec(data={"path": "x", "max_seq_len": 1}))
         self.refused("no such model folder", self.spec(model=str(self.folder / "nowhere")))
+        self.refused("fsdp.cpu_offload", self.spec(fsdp={"cpu_offload": True}))
         self.refused("line 1", "{")
         for text, words in (("[]", "config.json"), ("{", "config.json"), ({**CONFIG, "hidden_size": -1}, "hidden_size"),
                             ({**CONFIG, "architectures": ["BertModel"]}, "BertModel"), ({**CONFIG, "num_key_value_heads": 7}, "num_key_value_heads")):

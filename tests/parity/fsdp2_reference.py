@@ -1,5 +1,9 @@
-"""One rank of the reference: Python FSDP2 on the same weights and documents. Prints a JSON list of [loss, grad_norm] a step."""
+"""One rank of the reference: Python FSDP2 on the same weights and documents. Prints a JSON list of [loss, grad_norm] a step.
+
+fsdp2_reference.py SPEC.json [gloo|shm]; shm is our own backend, from the folder FX_PYTHON_MODULES.
+"""
 import json
+import os
 import sys
 
 import torch
@@ -11,10 +15,13 @@ from transformers import AutoModelForCausalLM
 import support
 
 
-def main(spec_path):
+def main(spec_path, backend="gloo"):
+    if backend == "shm":
+        sys.path.insert(0, os.environ["FX_PYTHON_MODULES"])
+        import fsdp_shm  # noqa: F401  (registers the backend)
     with open(spec_path, encoding="utf-8") as file:
         spec = json.load(file)
-    dist.init_process_group("gloo")
+    dist.init_process_group(backend)
     rank, world = dist.get_rank(), dist.get_world_size()
     model = AutoModelForCausalLM.from_pretrained(spec["model"], dtype=torch.float32, attn_implementation="eager")
     for layer in model.model.layers:
@@ -48,4 +55,4 @@ def main(spec_path):
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main(*sys.argv[1:])

@@ -62,6 +62,7 @@ class Exchange {
   int size_;
   std::chrono::milliseconds timeout_;
   Segment segment_;
+  int spins_;  // looks at a word before sleeping on it
   Call call_;
   std::uint32_t sequence_ = 0;  // collectives begun
   std::uint32_t written_ = 0;   // blocks, since the start

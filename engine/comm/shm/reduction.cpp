@@ -5,20 +5,57 @@
 #include <ATen/ops/maximum.h>
 #include <ATen/ops/minimum.h>
 
+#include <algorithm>
 #include <type_traits>
 
+#include "engine/comm/shm/stream_copy.h"
 #include "engine/kernels/rows.h"
 
 namespace fx::engine::shm {
+namespace {
+
+// In pieces that stay in the first cache.
+template <class T>
+void sum_pair(void* out, const void* a, const void* b, std::size_t count, float scale, bool past_caches) {
+  constexpr std::size_t kPiece = 1024;
+  const RowKernels<T>& kernels = row_kernels<T>();
+  alignas(64) float total[kPiece];
+  alignas(64) T result[kPiece];
+  for (std::size_t at = 0; at < count; at += kPiece) {
+    const std::size_t piece = std::min(kPiece, count - at);
+    const auto n = static_cast<std::int64_t>(piece);
+    T* target = static_cast<T*>(out) + at;
+    kernels.widen(total, static_cast<const T*>(a) + at, n);
+    kernels.accumulate(total, static_cast<const T*>(b) + at, n);
+    kernels.narrow(past_caches ? result : target, total, n, scale);
+    if (past_caches) stream_copy(target, result, piece * sizeof(T));
+  }
+}
+
+}  // namespace
 
 BlockReducer::BlockReducer(c10::ScalarType dtype, Reduction reduction, int sources)
     : dtype_(dtype), reduction_(reduction), sources_(sources) {}
 
 void BlockReducer::add(void* out, const void* source, std::size_t count, int index) {
-  const bool sums = reduction_ == Reduction::kSum || reduction_ == Reduction::kAverage;
-  if (sums && dtype_ == at::kFloat) return sum<float>(out, source, count, index);
-  if (sums && dtype_ == at::kBFloat16) return sum<c10::BFloat16>(out, source, count, index);
-  combine(out, source, count, index);
+  if (!sums()) return combine(out, source, count, index);
+  if (dtype_ == at::kFloat) return sum<float>(out, source, count, index);
+  sum<c10::BFloat16>(out, source, count, index);
+}
+
+bool BlockReducer::sums() const {
+  return (reduction_ == Reduction::kSum || reduction_ == Reduction::kAverage) &&
+         (dtype_ == at::kFloat || dtype_ == at::kBFloat16);
+}
+
+bool BlockReducer::has_pair() const {
+  return sources_ == 2 && sums();
+}
+
+void BlockReducer::pair(void* out, const void* a, const void* b, std::size_t count, bool past_caches) const {
+  const float scale = reduction_ == Reduction::kAverage ? 0.5f : 1.0f;
+  if (dtype_ == at::kFloat) return sum_pair<float>(out, a, b, count, scale, past_caches);
+  sum_pair<c10::BFloat16>(out, a, b, count, scale, past_caches);
 }
 
 template <class T>

@@ -18,7 +18,13 @@ class BlockReducer {
   // itself for source 0 only.
   void add(void* out, const void* source, std::size_t count, int index);
 
+  // Whether pair() can take the place of add(): two sources, summed in a dtype of training.
+  bool has_pair() const;
+  // The whole reduction of two sources in one pass, the same bits as add(). past_caches: see stream_copy.
+  void pair(void* out, const void* a, const void* b, std::size_t count, bool past_caches) const;
+
  private:
+  bool sums() const;
   template <class T>
   void sum(void* out, const void* source, std::size_t count, int index);
   void combine(void* out, const void* source, std::size_t count, int index);

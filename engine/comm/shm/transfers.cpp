@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "engine/comm/shm/stream_copy.h"
+
 namespace fx::engine::shm {
 namespace {
 
@@ -43,14 +45,21 @@ void write_pieces(const Exchange& exchange, std::byte* slot, const std::byte* in
 void all_gather(Exchange& exchange, std::byte* out, const std::byte* in, std::size_t bytes) {
   exchange.begin({"all_gather", bytes, 0});
   const Blocks blocks{bytes, exchange.slot_bytes()};
+  const bool past_caches = bytes * static_cast<std::size_t>(exchange.size()) >= kStreamFrom;
   exchange.run(
       blocks.count(),
       [&](std::size_t block, std::byte* slot) { std::memcpy(slot, in + blocks.begin(block), blocks.length(block)); },
       [&](std::size_t block, int source, const std::byte* slot) {
         std::byte* to = out + static_cast<std::size_t>(source) * bytes + blocks.begin(block);
         const std::byte* from = slot != nullptr ? slot : in + blocks.begin(block);
-        if (to != from) std::memcpy(to, from, blocks.length(block));
+        if (to == from) return;
+        if (past_caches) {
+          stream_copy(to, from, blocks.length(block));
+        } else {
+          std::memcpy(to, from, blocks.length(block));
+        }
       });
+  if (past_caches) finish_streams();
 }
 
 void reduce_scatter(Exchange& exchange, std::byte* out, const std::byte* in, std::size_t count, c10::ScalarType dtype,
@@ -61,6 +70,8 @@ void reduce_scatter(Exchange& exchange, std::byte* out, const std::byte* in, std
   const Blocks blocks{count, part_elements(exchange, others, element)};
   const std::size_t stride = blocks.size * element;
   BlockReducer reducer(dtype, reduction, exchange.size());
+  const bool in_pairs = reducer.has_pair(), past_caches = in_pairs && count * element >= kStreamFrom;
+  const std::size_t own = static_cast<std::size_t>(exchange.rank()) * count * element;  // this rank's part
   exchange.run(
       blocks.count(),
       [&](std::size_t block, std::byte* slot) {
@@ -69,11 +80,14 @@ void reduce_scatter(Exchange& exchange, std::byte* out, const std::byte* in, std
       },
       [&](std::size_t block, int source, const std::byte* slot) {
         const std::size_t begin = blocks.begin(block) * element;
-        const std::byte* from = slot != nullptr
-                                    ? slot + piece_of(exchange.rank(), source) * stride
-                                    : in + static_cast<std::size_t>(exchange.rank()) * count * element + begin;
-        reducer.add(out + begin, from, blocks.length(block), source);
+        const std::byte* from = slot != nullptr ? slot + piece_of(exchange.rank(), source) * stride : in + own + begin;
+        if (!in_pairs) {
+          reducer.add(out + begin, from, blocks.length(block), source);
+        } else if (source != exchange.rank()) {  // two addends may come in any order
+          reducer.pair(out + begin, in + own + begin, from, blocks.length(block), past_caches);
+        }
       });
+  if (past_caches) finish_streams();
 }
 
 void all_reduce(Exchange& exchange, std::byte* inout, std::size_t count, c10::ScalarType dtype, Reduction reduction) {
