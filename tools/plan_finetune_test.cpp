@@ -4,6 +4,9 @@
 
 #include <nlohmann/json.hpp>
 
+#include <optional>
+
+#include "knowledge/formats/effective.h"
 #include "knowledge/formats/input.h"
 #include "knowledge/rules/validate.h"
 
@@ -40,7 +43,31 @@ TEST(PlanFinetune, AnswersWithTheAgreedFields) {
   EXPECT_FALSE(out["recommendations"].empty());
 }
 
-// Errors that our own rules find in the ready files of one plan.
+// What a file says about one field against what the plan says.
+template <class T>
+void differ(const std::string& name, const std::optional<T>& file, const T& plan, std::string& text) {
+  if (file && *file != plan) text += name + " differs from the plan\n";
+}
+
+// Whether the file describes the run that was planned.
+std::string other_run(const std::string& name, const knowledge::Input& input, const Json& settings) {
+  const knowledge::Effective run = knowledge::effective_run(input).run;
+  std::string text;
+  const auto size = [&](const char* field) { return settings[field].get<long long>(); };
+  differ(name + ".cpu_offload", run.cpu_offload, settings["cpu_offload"].get<bool>(), text);
+  if (settings["sharding"] == "fsdp2" || settings["sharding"] == "hsdp") {
+    differ(name + ".reshard", run.reshard_after_forward, settings["reshard_after_forward"].get<bool>(), text);
+  }
+  if (name == "torchtitan") differ(name + ".seq_len", run.seq_len, size("seq_len"), text);
+  if (run.mesh.tp.value_or(1) != size("tp") && name != "run_spec") text += name + ".tp differs from the plan\n";
+  const std::string recompute = settings["activation_checkpointing"].get<std::string>();
+  if (run.activation_checkpointing && (*run.activation_checkpointing == "none") != (recompute == "none")) {
+    text += name + ".activation_checkpointing differs from the plan\n";
+  }
+  return text;
+}
+
+// Errors that our own rules find in the ready files of one plan, and where they say something else than the plan.
 std::string complaints(const Json& arguments) {
   const auto out = plan_finetune(arguments);
   if (!out) return "no plan: " + out.error().message;
@@ -51,6 +78,7 @@ std::string complaints(const Json& arguments) {
     for (const auto& finding : knowledge::validate(input)) {
       if (finding.severity == Severity::kError) text += name + ": " + finding.rule + ": " + finding.message + "\n";
     }
+    if (name != "torchrun" && name != "sbatch") text += other_run(name, input, (*out)["settings"]);
   }
   return text;
 }
@@ -74,6 +102,10 @@ TEST(PlanFinetune, ReadyFilesPassOurOwnRules) {
       R"({"method":"qlora","seq_len":2048})",
       R"({"seq_len":65536,"global_batch_size":64})",
       R"({"sharding":"hsdp","micro_batch":2,"grad_accum":4})",
+      R"({"sharding":"hsdp","reshard_after_forward":false,"activation_checkpointing":"selective","cpu_offload":true})",
+      R"({"method":"lora","sharding":"fsdp2","cpu_offload":true,"activation_checkpointing":"full","micro_batch":2})",
+      R"({"sharding":"fsdp2","activation_checkpointing":"selective-layer","compile":true,"loss_impl":"liger","grad_accum":3})",
+      R"({"global_batch_size":96,"optimizer":"adamw-8bit","fp8":true})",
       R"({"sharding":"fsdp2","cpu_offload":true,"reshard_after_forward":false,"activation_checkpointing":"selective-layer"})",
       R"({"sharding":"ddp","param_dtype":"fp32","activation_checkpointing":"full"})"};
   // Each training on each machine, the models in turn.
@@ -93,7 +125,9 @@ TEST(PlanFinetune, ReadyFilesPassOurOwnRules) {
 TEST(PlanFinetune, ReadyFilesOfSplitModelsPassToo) {
   const std::string arguments_text = std::string("{") + kLlama + "}";
   for (const char* split :
-       {R"({"tp":4})", R"({"tp":2,"cp":2})", R"({"pp":4,"grad_accum":8})", R"({"tp":8,"pp":2,"grad_accum":16})"}) {
+       {R"({"tp":4})", R"({"tp":2,"sharding":"hsdp","shard_size":4})", R"({"tp":2,"method":"lora","cpu_offload":true})",
+        R"({"tp":8,"activation_checkpointing":"selective","reshard_after_forward":false})", R"({"tp":2,"cp":2})",
+        R"({"pp":4,"grad_accum":8})", R"({"tp":8,"pp":2,"grad_accum":16})"}) {
     Json arguments = {{"model", (*parse_json(arguments_text))["model"]},
                       {"hardware", {{"gpu", "H100"}, {"gpus_per_node", 8}, {"nodes", 4}}},
                       {"training", *parse_json(split)},

@@ -23,6 +23,13 @@ const char* checkpointing_of(ActivationCheckpointing value) {
                                                         : "none";
 }
 
+// Packs hold several documents, and attention stays inside them.
+double tokens_of_document(const RunSpec& spec, const RunEvents& events) {
+  if (!events.start || events.start->documents <= 0 || events.start->packs <= 0) return 0;
+  return static_cast<double>(spec.data.max_seq_len * events.start->packs) /
+         static_cast<double>(events.start->documents);
+}
+
 Json plan_arguments(const RunSpec& spec, Json config) {
   const long long micro_batch = std::max<long long>(1, spec.packs_per_micro_batch());
   const long long packs_at_once = micro_batch * spec.ranks;
@@ -59,6 +66,7 @@ Json plan_against_measured(const RunSpec& spec, const RunEvents& events) {
   if (!config) return no_comparison("the model's config.json cannot be read: " + config.error().message);
   Json asked = plan_arguments(spec, std::move(*config));
   // The machine as it was measured when the run began, where the engine says so.
+  if (const double tokens = tokens_of_document(spec, events); tokens >= 1) asked["data"]["document_tokens"] = tokens;
   const double measured_rate = events.start ? events.start->product_gflops : 0;
   if (measured_rate > 0) asked["hardware"]["gpu_tflops"] = measured_rate / 1000;
   const auto arguments = knowledge::plan::plan_fields().parse(asked);

@@ -50,8 +50,8 @@ struct Rates {
 
 Rates rates_of(const Setting& s, const Machine& m) {
   Rates r{m.gpu.gemm_tflops * 1e12, m.gpu.attention_tflops * 1e12, m.gpu.memory_gb_s * 1e9 * kBandwidthShare};
-  if (s.param_bytes > 2)
-    r.gemm /= m.cpu ? 2.2 : 2.0, r.attention /= 2.0;  // TF32 tensor cores run at half the bf16 rate
+  // TF32 tensor cores run at half the bf16 rate; a CPU's rate is that of the dtype it multiplies in.
+  if (s.param_bytes > 2 && !m.cpu) r.gemm /= 2, r.attention /= 2;
   if (s.fp8 && m.gpu.fp8_gain > 1) {
     r.operand = 1;
     r.input_cast = s.tuned ? kFusedCastTraffic : kCastTraffic, r.weight_cast = s.tuned ? 0 : kCastTraffic;
@@ -96,9 +96,9 @@ LayerTime layer_forward(const RankModel& rank, const Setting& s, double tokens, 
   const double sparse = m.is_moe() ? (m.layers - m.dense_layers) / m.layers : 0;
   if (sparse > 0) t.gemm += sparse * moe_gemm(m, s, tokens, r, gain);
   if (sparse < 1) t.gemm += (1 - sparse) * mlp_gemm(m, tokens, m.mlp, s.tp, r, gain);
-  // Two products over half of the sequence on average.
+  // Two products over half of the sequence, or document, on average.
   const double heads_share = 1 / s.tp;
-  t.attention = tokens * s.seq * (m.q_width() + m.out_width()) * heads_share / r.attention;
+  t.attention = tokens * s.attended() * (m.q_width() + m.out_width()) * heads_share / r.attention;
   t.elementwise = tokens * layer_activations(m, s).traffic / r.bytes;
   return t;
 }

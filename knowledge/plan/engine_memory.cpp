@@ -1,6 +1,7 @@
 #include "knowledge/plan/engine_memory.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace fx::knowledge::plan {
 namespace {
@@ -9,8 +10,6 @@ constexpr double kMib = 1024.0 * 1024;
 // Pages of LibTorch and of the program that a training process touches, its heap of small tensors, thread stacks: bytes
 // (measured: resident after loading, shards taken off).
 constexpr double kProgram = 110e6;
-// Freed large blocks that the engine's allocator keeps for the next request: bytes (its own bound).
-constexpr double kKeptBlocks = 96 * kMib;
 // Logits that the engine's loss holds at once: bytes, and tokens at most (its own bounds). Where the processor
 // multiplies fp32 faster they are fp32: counted so.
 constexpr double kLogits = 96 * kMib, kLossChunk = 512, kLogitBytes = 4;
@@ -24,6 +23,15 @@ double block_bytes(const ModelShape& m, const Setting& s) {
   return s.param_bytes * elements + 4 * m.head_dim;
 }
 
+// Bytes per token that the blocks keep to the loss, and one recomputed block at its fullest. Every second block is
+// recomputed while its neighbour's tensors are gone already.
+double kept_bytes(const ModelShape& m, const Setting& s) {
+  const double block = block_bytes(m, s), input = s.param_bytes * m.hidden;
+  if (s.checkpointing == Checkpointing::kFull) return m.layers * input + block;
+  const double recomputed = s.checkpointing == Checkpointing::kSelectiveLayer ? std::ceil(m.layers / 2) : 0;
+  return recomputed * input + (m.layers - recomputed) * block;
+}
+
 struct Sizes {
   double weights, optimizer, grads, activations, gathered, loss, reduction;
 };
@@ -33,10 +41,7 @@ Sizes sizes_of(const ModelShape& m, const ParamCount& c, const Setting& s, const
   const double n = shards_of(s, machine).weights, tokens = s.micro_batch * s.seq;
   z.weights = z.grads = 4 * c.total / n;
   z.optimizer = 8 * c.total / n;
-  const double block = block_bytes(m, s);
-  const double kept =
-      s.checkpointing == Checkpointing::kFull ? m.layers * s.param_bytes * m.hidden + block : m.layers * block;
-  z.activations = tokens * kept;
+  z.activations = tokens * kept_bytes(m, s);
   // At the loss the head's group is full, and with it every block that is not freed after forward.
   const double head = std::max(c.embedding, c.head);
   z.gathered = s.param_bytes * (head + (s.reshard ? 0 : c.largest_layer * m.layers));
@@ -54,7 +59,7 @@ Sizes sizes_of(const ModelShape& m, const ParamCount& c, const Setting& s, const
 MemoryPlan plan_engine_memory(const ModelShape& m, const ParamCount& c, const Setting& s, const Machine& machine) {
   const Sizes z = sizes_of(m, c, s, machine);
   MemoryPlan plan;
-  const double held = s.grad_accum > 1 ? z.grads : 0, fixed = z.weights + z.optimizer + kProgram + kKeptBlocks;
+  const double held = s.grad_accum > 1 ? z.grads : 0, fixed = z.weights + z.optimizer + kProgram;
   const double at_loss = fixed + held + z.activations + z.gathered + z.loss;
   const double at_end = fixed + z.grads + z.reduction;
   plan.moments = {{"loss", at_loss}, {"root_reduction", at_end}};
@@ -67,8 +72,7 @@ MemoryPlan plan_engine_memory(const ModelShape& m, const ParamCount& c, const Se
                      {"gathered_parameters", end ? 0 : z.gathered},
                      {"logits_and_loss", end ? 0 : z.loss},
                      {"temporary", end ? z.reduction : 0},
-                     {"program", kProgram},
-                     {"kept_blocks", kKeptBlocks}};
+                     {"program", kProgram}};
   plan.allocated = plan.reserved = plan.nvidia_smi = plan.needed = std::max(at_loss, at_end);
   plan.low = plan.allocated * (1 - kSpread);
   plan.high = plan.allocated * (1 + kSpread);

@@ -170,6 +170,11 @@ std::string sbatch_file(const Machine& m) {
   return out;
 }
 
+// Our engine recomputes whole blocks: all, every second one, or none.
+const char* engine_checkpointing(Checkpointing c) {
+  return c == Checkpointing::kFull ? "full" : c == Checkpointing::kNone ? "none" : "selective";
+}
+
 std::string run_spec(const Plan& plan) {
   const Setting& s = plan.chosen.setting;
   const Shards n = shards_of(s, plan.machine);
@@ -199,28 +204,38 @@ std::string run_spec(const Plan& plan) {
                        {"param_dtype", s.param_bytes > 2 ? "fp32" : "bf16"},
                        {"reduce_dtype", "fp32"},
                        {"cpu_offload", s.offload},
-                       {"activation_checkpointing", s.checkpointing == Checkpointing::kFull ? "full" : "none"}}},
+                       {"activation_checkpointing", engine_checkpointing(s.checkpointing)}}},
                      {"seed", 1}};
   return to_text(spec, 2) + "\n";
 }
 
-// Why accelerate cannot run this setting; empty when it can.
+// Why a program cannot run this setting; empty when it can.
 std::string beyond_accelerate(const Setting& s, const Machine& m) {
   if (s.pp > 1) return "it has no pipeline";
   if (s.ep > 1) return "it has no expert parallelism";
   if (s.cp > 1 && shards_of(s, m).weights <= s.cp) return "its context parallelism needs ranks left to shard over";
   return {};
 }
+std::string beyond_torchtitan(const Setting& s) {
+  return is_lora(s) ? "it trains all weights, not adapters" : "";
+}
+std::string beyond_engine(const Setting& s) {
+  if (is_lora(s)) return "our engine trains all weights, not adapters, from a plan";
+  if (s.tp * s.pp * s.cp * s.ep > 1) return "our engine shards over data-parallel ranks only";
+  if (s.optimizer != Optimizer::kAdamw && s.optimizer != Optimizer::kAdamwFused) return "our engine has AdamW only";
+  return {};
+}
 
 void write_file(Plan& plan, const std::string& name) {
-  const auto keep = [&](std::string text) { plan.files.emplace_back(name, std::move(text)); };
-  if (name == "torchtitan") return keep(torchtitan_toml(plan));
-  if (name == "torchrun") return keep(torchrun_line(plan.machine));
-  if (name == "sbatch") return keep(sbatch_file(plan.machine));
-  if (name == "run_spec") return keep(run_spec(plan));
-  const std::string why = beyond_accelerate(plan.chosen.setting, plan.machine);
-  if (why.empty()) return keep(accelerate_yaml(plan));
-  plan.assumptions.push_back("no accelerate file: " + why);
+  const Setting& s = plan.chosen.setting;
+  const auto unless = [&](const std::string& why, std::string (*write)(const Plan&)) {
+    if (why.empty()) return plan.files.emplace_back(name, write(plan)), void();
+    plan.assumptions.push_back("no " + name + " file: " + why);
+  };
+  if (name == "torchtitan") return unless(beyond_torchtitan(s), torchtitan_toml);
+  if (name == "run_spec") return unless(beyond_engine(s), run_spec);
+  if (name == "accelerate") return unless(beyond_accelerate(s, plan.machine), accelerate_yaml);
+  plan.files.emplace_back(name, name == "torchrun" ? torchrun_line(plan.machine) : sbatch_file(plan.machine));
 }
 
 }  // namespace

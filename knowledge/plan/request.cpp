@@ -96,7 +96,14 @@ const Fields<T>& training_fields() {
 
 const Fields<DataArgs>& data_fields() {
   static const auto fields =
-      Fields<DataArgs>{}.add("tokens", &DataArgs::tokens, "tokens to train on, all epochs together").above(0).max(1e18);
+      Fields<DataArgs>{}
+          .add("tokens", &DataArgs::tokens, "tokens to train on, all epochs together")
+          .above(0)
+          .max(1e18)
+          .add("document_tokens", &DataArgs::document_tokens,
+               "mean tokens of a document where attention stays inside the documents of a packed sequence")
+          .above(0)
+          .max(1e8);
   return fields;
 }
 

@@ -38,6 +38,7 @@ struct TrainingArgs {
 
 struct DataArgs {
   std::optional<double> tokens;
+  std::optional<double> document_tokens;
 };
 
 struct PlanArgs {

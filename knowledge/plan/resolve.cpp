@@ -149,6 +149,7 @@ Result<Resolved> resolve(const PlanArgs& args, const ModelShape& shape, const Pa
   set_method(args.training, shape, count, out);
   set_dtypes(args.training, machine, out);
   set_batch(args.training, shape, out);
+  out.setting.document = args.data.document_tokens.value_or(0);
   std::vector<Error> errors;
   check(args, shape, machine, out.setting, errors);
   if (!errors.empty()) return combine(std::move(errors));

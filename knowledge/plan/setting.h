@@ -42,6 +42,7 @@ struct Setting {
   double saved_params = 0;     // parameters of whole modules trained besides adapters
   Quant quant = Quant::kNone;
   double seq = 4096, micro_batch = 1, grad_accum = 1;
+  double document = 0;  // tokens that attention stays within; 0: the whole sequence
   double param_bytes = 2, reduce_bytes = 4, master_bytes = 4;  // bytes an element
   bool amp = false;
   Optimizer optimizer = Optimizer::kAdamw;
@@ -58,6 +59,7 @@ struct Setting {
 
   // Parameters stay gathered and gradients whole between the micro-batches of a pipeline.
   bool gathered_step() const { return pp > 1; }
+  double attended() const { return document > 0 && document < seq ? document : seq; }
   double tokens() const { return micro_batch * seq / cp; }  // of one rank and micro-batch, before tp divides them
 };
 

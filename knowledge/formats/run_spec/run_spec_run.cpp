@@ -31,7 +31,10 @@ void read_sharding(const RunSpec& spec, RunReader& reader) {
   at("cpu_offload", "fsdp.cpu_offload");
   run.cpu_offload = fsdp.cpu_offload;
   at("activation_checkpointing", "fsdp.activation_checkpointing");
-  run.activation_checkpointing = fsdp.activation_checkpointing == ActivationCheckpointing::kFull ? "full" : "none";
+  using A = ActivationCheckpointing;
+  run.activation_checkpointing = fsdp.activation_checkpointing == A::kFull        ? "full"
+                                 : fsdp.activation_checkpointing == A::kSelective ? "selective"
+                                                                                  : "none";
   run.ram_efficient_loading = true;
   run.state_dict = "sharded";
   run.wrap = "default";

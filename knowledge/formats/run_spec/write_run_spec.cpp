@@ -46,8 +46,10 @@ void set_fsdp(const Effective& run, RunSpec& spec) {
   fsdp.param_dtype = run.precision.value_or("bf16");
   fsdp.reduce_dtype = run.reduce_precision.value_or("fp32");
   fsdp.cpu_offload = run.cpu_offload.value_or(false);
-  const bool recompute = run.activation_checkpointing.value_or("none") != "none";
-  fsdp.activation_checkpointing = recompute ? ActivationCheckpointing::kFull : ActivationCheckpointing::kNone;
+  const std::string recompute = run.activation_checkpointing.value_or("none");
+  fsdp.activation_checkpointing = recompute == "none"        ? ActivationCheckpointing::kNone
+                                  : recompute == "selective" ? ActivationCheckpointing::kSelective
+                                                             : ActivationCheckpointing::kFull;
 }
 
 }  // namespace
