@@ -10,7 +10,8 @@ namespace {
 constexpr double kNormEager = 8, kNormFused = 4;
 // What a norm's weight keeps for its own gradient: nothing when it is frozen.
 constexpr double kNormScaled = 2;
-// Per entry of an adapted projection's input: the copy that dropout made for the adapter (2) and its mask (1).
+// Per entry of an adapted projection's input: the copy that dropout made for the adapter (2) and its mask (1). Fused
+// adapter kernels have no dropout.
 constexpr double kAdapterKept = 3;
 // Per entry of the MLP width: gate, up, activated gate, product (2 each); without a gate: up and the activation's
 // output. The compiler recomputes the activated gate.
@@ -89,7 +90,7 @@ LayerActivations layer_activations(const ModelShape& m, const Setting& s) {
   const double mlp = m.gated ? (s.compile ? kGatedCompiled : kGatedEager) : kPlain;
   double saved = m.norms * norm * m.hidden + attention_bytes(m, s) + mlp * scale * width;
   if (m.is_moe()) saved += 2 * s.param_bytes * m.experts_per_token * m.hidden;  // dispatched copies, in and out
-  if (is_lora(s)) saved += kAdapterKept * scale * s.adapted_width;
+  if (is_lora(s) && s.loss != Loss::kFused) saved += kAdapterKept * scale * s.adapted_width;
   out.saved = saved / s.tp;
   out.input = s.param_bytes * m.hidden / s.tp;
   out.selective = std::min(out.saved, selective_bytes(m, s, width) / s.tp);

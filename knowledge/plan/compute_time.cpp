@@ -42,9 +42,13 @@ constexpr double kNf4Traffic = 5, kGptqTraffic = 12;
 // twice. Hand-tuned stacks cast in the kernel before, which only writes, and weights once a step.
 constexpr double kCastTraffic = 6, kFusedCastTraffic = 2;
 
+// Our own engine widens bf16 operands, and narrows results, where the processor multiplies fp32 faster: read 2,
+// write 4.
+constexpr double kWidenTraffic = 6;
+
 struct Rates {
   double gemm, attention, bytes;           // per second
-  double operand = 2;                      // bytes an entry of what is multiplied
+  double operand = 2, result = 2;          // bytes an entry of what is multiplied, and of what comes out
   double input_cast = 0, weight_cast = 0;  // bytes moved per entry before a product
 };
 
@@ -56,6 +60,7 @@ Rates rates_of(const Setting& s, const Machine& m) {
     r.operand = 1;
     r.input_cast = s.tuned ? kFusedCastTraffic : kCastTraffic, r.weight_cast = s.tuned ? 0 : kCastTraffic;
   }
+  if (m.cpu && s.param_bytes < 4) r.input_cast = r.weight_cast = kWidenTraffic, r.result += kWidenTraffic;
   if (s.tuned && !m.cpu) r.attention = std::max(r.attention, kTunedAttention * m.gpu.peak_tflops * 1e12);
   return r;
 }
@@ -63,7 +68,7 @@ Rates rates_of(const Setting& s, const Machine& m) {
 // One linear layer's forward product: arithmetic plus the traffic of its operands, which large tiles hide only in part.
 double gemm_seconds(double tokens, double in, double out, const Rates& r, double gain) {
   const double bytes =
-      (r.operand + r.input_cast) * tokens * in + (r.operand + r.weight_cast) * in * out + 2 * tokens * out;
+      (r.operand + r.input_cast) * tokens * in + (r.operand + r.weight_cast) * in * out + r.result * tokens * out;
   return 2 * tokens * in * out / (r.gemm * gain) + bytes / r.bytes;
 }
 
@@ -135,7 +140,7 @@ ComputeTime compute_time(const RankModel& rank, const Setting& s, const Machine&
   // Frozen weights need the gradient of their input only; adapters add little.
   const double weight_grads = is_lora(s) ? 0 : 1;
   Rates wide = r;  // the head stays in 2 bytes
-  wide.operand = 2, wide.input_cast = wide.weight_cast = 0;
+  if (s.fp8) wide.operand = 2, wide.input_cast = wide.weight_cast = 0;
   const double head = gemm_seconds(tokens, rank.shape.hidden, rank.shape.vocab / s.tp, wide, 1) / s.pp;
   const double loss =
       logits_traffic(rank.shape, s) * s.param_bytes / 2 * tokens * rank.shape.vocab / s.tp / r.bytes / s.pp;
