@@ -11,6 +11,5 @@ std::string why_none();
 // The ones below: only where device_count() > 0.
 void use_device(int index);
 std::int64_t peak_bytes(int index);
-void synchronize(int index);
 
 }  // namespace fx::engine::cuda

@@ -55,8 +55,4 @@ std::int64_t peak_bytes_on(at::Device device) {
   return device.is_cuda() ? cuda::peak_bytes(device.index()) : peak_resident_bytes();
 }
 
-void wait_for_device(at::Device device) {
-  if (device.is_cuda()) cuda::synchronize(device.index());
-}
-
 }  // namespace fx::engine

@@ -21,7 +21,5 @@ std::string why_no_cuda();
 
 // The most bytes this process has had: of the CUDA device's memory, or resident.
 std::int64_t peak_bytes_on(at::Device device);
-// Returns when everything asked of the device is done.
-void wait_for_device(at::Device device);
 
 }  // namespace fx::engine

@@ -27,8 +27,4 @@ std::int64_t peak_bytes(int) {
   refuse();
 }
 
-void synchronize(int) {
-  refuse();
-}
-
 }  // namespace fx::engine::cuda

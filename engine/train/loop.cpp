@@ -76,10 +76,11 @@ class Run {
       if (auto loaded = load_checkpoint(*checkpoint, sharded_.groups(), optimizer_, sharded_.mesh()); !loaded)
         return loaded;
     }
-    reporter_.report(StartEvent{
-        comm_.size(), data_.steps, first_step_, parameter_count(folder_.shape()), comm_.backend(),
-        spec_.fsdp.param_dtype, spec_.fsdp.reduce_dtype, static_cast<long long>(data_.packs.packs.size()),
-        static_cast<long long>(data_.file.info().documents), product_gflops(scalar_type(spec_.fsdp.param_dtype))});
+    reporter_.report(StartEvent{comm_.size(), data_.steps, first_step_, parameter_count(folder_.shape()),
+                                comm_.backend(), spec_.fsdp.param_dtype, spec_.fsdp.reduce_dtype,
+                                static_cast<long long>(data_.packs.packs.size()),
+                                static_cast<long long>(data_.file.info().documents),
+                                comm_.device().is_cpu() ? product_gflops(scalar_type(spec_.fsdp.param_dtype)) : 0});
     return {};
   }
 
