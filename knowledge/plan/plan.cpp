@@ -30,14 +30,28 @@ void set_cost(Plan& plan, const PlanArgs& args) {
 }
 
 // A step's batch that nobody asked for, said aloud.
-void note_accumulation(Plan& plan, const Resolved& resolved) {
+void note_batch(Plan& plan, const Resolved& resolved) {
   const Setting& s = plan.chosen.setting;
-  if (!resolved.open.accumulation || resolved.global_batch > 0 || s.grad_accum <= 1) return;
+  const auto whole = [](double value) { return std::to_string(static_cast<long long>(value)); };
   const double sequences = s.micro_batch * s.grad_accum * shards_of(s, plan.machine).data_parallel;
+  if (resolved.global_batch > 0 && sequences != resolved.global_batch) {
+    plan.assumptions.push_back(whole(sequences) + " sequences a step instead of " + whole(resolved.global_batch) +
+                               ", which the GPUs cannot share evenly");
+  }
+  if (!resolved.open.accumulation || resolved.global_batch > 0 || s.grad_accum <= 1) return;
+  plan.assumptions.push_back("accumulation over " + whole(s.grad_accum) +
+                             " micro-batches, because a step then costs less a token: " + whole(sequences) +
+                             " sequences a step (set training.global_batch_size or grad_accum to decide)");
+}
+
+// More cards than a server usually holds: several machines were probably meant.
+void note_large_machine(Plan& plan) {
+  constexpr double kUsualCards = 8;
+  const Machine& m = plan.machine;
+  if (m.cpu || m.nodes > 1 || m.gpus_per_node <= std::max(kUsualCards, m.gpu.domain)) return;
   plan.assumptions.push_back(
-      "accumulation over " + std::to_string(static_cast<long long>(s.grad_accum)) +
-      " micro-batches, because a step then costs less a token: " + std::to_string(static_cast<long long>(sequences)) +
-      " sequences a step (set training.global_batch_size or grad_accum to decide)");
+      std::to_string(static_cast<long long>(m.gpus_per_node)) +
+      " GPUs in one machine, joined by its fast link (set hardware.nodes if they are in several)");
 }
 
 }  // namespace
@@ -76,7 +90,8 @@ Result<Plan> make_plan(const PlanArgs& args) {
   plan.chosen = std::move(choice.best);
   plan.ranked = std::move(choice.ranked);
   plan.reasons = std::move(choice.reasons);
-  note_accumulation(plan, *resolved);
+  note_batch(plan, *resolved);
+  note_large_machine(plan);
   if (!std::isfinite(plan.chosen.memory.allocated) || !std::isfinite(plan.chosen.speed.tokens_per_s)) {
     return invalid_argument("model", "sizes are too large to plan with", "check hidden_size, layers and vocab_size");
   }

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "spec/run_spec.h"
@@ -111,6 +112,18 @@ TEST(Memory, QuantisedExpertsAreDividedLikeTheOthers) {
   };
   // Sharded over 8 ranks, or given to one of 8 ranks each: the same bytes a rank.
   EXPECT_NEAR(weights("8") / weights("1"), 1, 0.01);
+}
+
+TEST(Plan, SaysWhereItDoesNotMeetWhatWasAsked) {
+  const auto says = [](const char* hardware, const char* training, const char* words) {
+    const Plan plan = plan_of(kLlama8, hardware, training);
+    return std::ranges::any_of(plan.assumptions, [&](const auto& a) { return a.find(words) != std::string::npos; });
+  };
+  const char* machine = R"({"gpu":"H100","gpus_per_node":8})";
+  EXPECT_TRUE(says(machine, R"({"micro_batch":2,"global_batch_size":30})", "32 sequences a step instead of 30"));
+  EXPECT_FALSE(says(machine, R"({"micro_batch":2,"global_batch_size":32})", "instead of"));
+  EXPECT_TRUE(says(R"({"gpu":"H100","gpus_per_node":16})", "{}", "16 GPUs in one machine"));
+  EXPECT_FALSE(says(R"({"gpu":"GB200","gpus_per_node":16})", "{}", "in one machine"));
 }
 
 // Our own engine, SmolLM2-135M, two ranks on one host.

@@ -11,6 +11,16 @@ namespace {
 
 using Kind = PlanFlag::Kind;
 
+// "24GB", "24 GiB" and "24G" are 24 where gigabytes are asked for.
+std::string without_giga(std::string text) {
+  const std::string low = to_lower(text);
+  for (const std::string_view unit : {"gib", "gb", "g"}) {
+    if (low.size() > unit.size() && low.ends_with(unit))
+      return std::string(trim(text.substr(0, text.size() - unit.size())));
+  }
+  return text;
+}
+
 // "8192", "8k", "1.5B", "1e9".
 std::optional<double> read_number(std::string text, double kilo) {
   double scale = 1;
@@ -41,16 +51,17 @@ Json& place(Json& arguments, const std::string& field) {
 }  // namespace
 
 const std::vector<PlanFlag>& plan_flags() {
-  constexpr auto kText = Kind::kText, kNumber = Kind::kNumber, kSwitch = Kind::kSwitch;
+  constexpr auto kText = Kind::kText, kNumber = Kind::kNumber, kGigabytes = Kind::kGigabytes, kSwitch = Kind::kSwitch;
   static const std::vector<PlanFlag> flags = {
-      {"--params", "model.params_b", kNumber, "Billions of parameters, when there is no config.json"},
+      {"--params", "model.params_b", kNumber, "Billions of parameters, when there is no config.json: 8, 8B, 500M", 1000,
+       1e9},
       {"--gpu", "hardware.gpu", kText, "GPU, such as A100-80GB-SXM, or cpu"},
       {"--gpus", "hardware.gpus_per_node", kNumber, "GPUs a machine"},
       {"--nodes", "hardware.nodes", kNumber, "Machines"},
       {"--network", "hardware.interconnect_gb_s", kNumber, "Network into a machine, all its cards, GB/s"},
-      {"--gpu-memory", "hardware.gpu_memory_gib", kNumber, "Memory of one GPU, GiB"},
+      {"--gpu-memory", "hardware.gpu_memory_gib", kGigabytes, "Memory of one GPU, GiB"},
       {"--gpu-tflops", "hardware.gpu_tflops", kNumber, "Dense bf16 peak of one GPU"},
-      {"--host-memory", "hardware.host_memory_gib", kNumber, "Memory of one machine, GiB"},
+      {"--host-memory", "hardware.host_memory_gib", kGigabytes, "Memory of one machine, GiB"},
       {"--cores", "hardware.cpu_cores", kNumber, "Cores of a machine, with --gpu cpu"},
       {"--method", "training.method", kText, "full, lora or qlora"},
       {"--lora-rank", "training.lora_rank", kNumber, "Rank of the adapters"},
@@ -86,12 +97,13 @@ Result<void> add_plan_flags(const PlanFlagTexts& texts, Json& arguments) {
     Json& value = place(arguments, flag.field);
     if (flag.kind == Kind::kSwitch) value = true;
     if (flag.kind == Kind::kText) value = given->second;
-    if (flag.kind != Kind::kNumber) continue;
-    if (const auto number = read_number(given->second, flag.kilo)) {
-      value = number_json(*number);
+    if (flag.kind == Kind::kSwitch || flag.kind == Kind::kText) continue;
+    const bool gigabytes = flag.kind == Kind::kGigabytes;
+    if (const auto number = read_number(gigabytes ? without_giga(given->second) : given->second, flag.kilo)) {
+      value = number_json(*number < 1e6 ? *number : *number / flag.unit);
     } else {
       errors.push_back(invalid_argument(flag.field, quote_input(given->second, 40) + " is not a number",
-                                        "write it like 8, 8k or 1.5B"));
+                                        std::string(flag.help) + "; write it like 8, 8k or 1.5B"));
     }
   }
   if (!errors.empty()) return combine(std::move(errors));

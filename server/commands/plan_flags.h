@@ -11,12 +11,13 @@
 namespace fx::server {
 
 struct PlanFlag {
-  enum class Kind { kText, kNumber, kSwitch };
+  enum class Kind { kText, kNumber, kGigabytes, kSwitch };
   const char* flag;   // "--seq,--seq-len"
   const char* field;  // "training.seq_len"
   Kind kind;
   const char* help;
   double kilo = 1000;  // what k stands for; M, B and T are its powers
+  double unit = 1;     // a million and more counts ones of this unit: 8 and 8B are both 8 billions
 };
 
 const std::vector<PlanFlag>& plan_flags();

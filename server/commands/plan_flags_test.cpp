@@ -22,6 +22,19 @@ TEST(PlanFlags, NumbersMayHaveUnits) {
   EXPECT_EQ(out["hardware"]["gpus_per_node"], 8);
 }
 
+TEST(PlanFlags, ParametersAreBillionsOrCounted) {
+  for (const char* text : {"8", "8B", "8b", "8e9", "8000M"}) {
+    EXPECT_EQ(arguments_of({{"model.params_b", text}})["model"]["params_b"], 8) << text;
+  }
+  EXPECT_EQ(arguments_of({{"model.params_b", "500M"}})["model"]["params_b"], 0.5);
+}
+
+TEST(PlanFlags, MemoryMayNameItsUnit) {
+  for (const char* text : {"24", "24GB", "24 GiB", "24g"}) {
+    EXPECT_EQ(arguments_of({{"hardware.gpu_memory_gib", text}})["hardware"]["gpu_memory_gib"], 24) << text;
+  }
+}
+
 TEST(PlanFlags, WhatIsNoNumberIsAnErrorAtItsField) {
   Json out = Json::object();
   const auto added =
