@@ -10,7 +10,9 @@ Claim evaluate(const Scene& s, const MarkView& m) {
   if (m("stale")) return out;
   for (const auto& exception : s.exceptions) {
     const auto& low = s.book.at(exception.line).low;
-    if (!matches_any("no such file|parent directory*does not exist|file exists|directory not empty|fileexistserror|errno 17|errno 39|permission", low))
+    if (!matches_any(
+            "no such file|parent directory*does not exist|file exists|directory not empty|fileexistserror|errno 17|errno 39|permission",
+            low))
       continue;
     const bool path = matches_any("checkpoint|ckpt|tmp|staging|step|save|latest|out", low) ||
                       std::any_of(exception.frames.begin(), exception.frames.end(),
@@ -24,10 +26,13 @@ Claim evaluate(const Scene& s, const MarkView& m) {
                               matches_any("rmtree|os.rename|os.replace|shutil.move|_rotate", s.book.at(i).low));
     }
     // Some ranks write where another one makes the folder.
-    const bool early = matches_any("parent directory*does not exist|no such file", low) &&
-                       std::any_of(exception.frames.begin(), exception.frames.end(), [&](int frame) {
-                         return matches_any("torch.save|save_checkpoint|save_file(|.save(", s.book.at(frame).low);
-                       }) && m("announced");
+    const bool early =
+        matches_any("parent directory*does not exist|no such file", low) &&
+        std::any_of(exception.frames.begin(), exception.frames.end(),
+                    [&](int frame) {
+                      return matches_any("torch.save|save_checkpoint|save_file(|.save(", s.book.at(frame).low);
+                    }) &&
+        m("announced");
     const bool moves = close_by || early ||
                        matches_any("' -> '|directory not empty|file exists|fileexists|errno 17|errno 39", low) ||
                        std::any_of(exception.frames.begin(), exception.frames.end(), [&](int frame) {
@@ -54,16 +59,18 @@ Claim evaluate(const Scene& s, const MarkView& m) {
 }  // namespace
 
 CauseRule checkpoint_save_race() {
-  return {"checkpoint-save-race",
-          {{"clash",
-            "os.rename|shutil.move|rmtree|shutil|fileexistserror|errno 17|errno 39"
-            "|directory not empty|file exists:|os.replace|os.makedirs|os.mkdir|unlink|os.remove"
-            "|' -> '|rotate_checkpoints|_rotate"},
-           {"gone", "no such file or directory|file exists|directory not empty|errno 17|errno 39|errno 2]"},
-           {"path", "checkpoint|ckpt|tmp-|staging|step_|global_step|latest"},
-           {"stale", "stale file handle"},
-           {"announced", "saved model|saved*to: /|creating*dir|makedirs|deleting*checkpoint|removing*checkpoint|saving*checkpoint|save_total_limit|saving*ckpt"}},
-          evaluate};
+  return {
+      "checkpoint-save-race",
+      {{"clash",
+        "os.rename|shutil.move|rmtree|shutil|fileexistserror|errno 17|errno 39"
+        "|directory not empty|file exists:|os.replace|os.makedirs|os.mkdir|unlink|os.remove"
+        "|' -> '|rotate_checkpoints|_rotate"},
+       {"gone", "no such file or directory|file exists|directory not empty|errno 17|errno 39|errno 2]"},
+       {"path", "checkpoint|ckpt|tmp-|staging|step_|global_step|latest"},
+       {"stale", "stale file handle"},
+       {"announced",
+        "saved model|saved*to: /|creating*dir|makedirs|deleting*checkpoint|removing*checkpoint|saving*checkpoint|save_total_limit|saving*ckpt"}},
+      evaluate};
 }
 
 }  // namespace fx::knowledge

@@ -37,7 +37,8 @@ HostMemory judge_host_memory(const Scene& scene) {
   for (const int line : book.find("core", "host_oom").lines) {
     const auto& low = book.at(line).low;
     const bool elsewhere = matches_any(
-        "ibv_|cuda|reg_mr|gpu|memlock|hip out|how to address|_0 workers (tasks * actors) killed|_0 workers killed|refer to the doc|potential root causes|xid|nvrm", low);
+        "ibv_|cuda|reg_mr|gpu|memlock|hip out|how to address|_0 workers (tasks * actors) killed|_0 workers killed|refer to the doc|potential root causes|xid|nvrm",
+        low);
     // The class of a GPU's error ends in the name of the host's.
     const bool gpu = matches_any("outofmemoryerror", low) && !matches_any("ray.exceptions.outofmemoryerror", low);
     if (!elsewhere && !gpu) out.proof.push_back(line);

@@ -49,7 +49,8 @@ CauseRule rendezvous_missing_workers() {
             "rendezvoustimeouterror|rendezvous*timed out|waiting for clients|store based barrier"
             "|store_based_barrier|exceeded the*join timeout|rendezvousclosederror"
             "|rendezvous has timed out|join timeout"},
-           {"update_group", "update_group|update_weight|weight_update|weights_update|init_weight|weight transfer|weight sync"},
+           {"update_group",
+            "update_group|update_weight|weight_update|weights_update|init_weight|weight transfer|weight sync"},
            {"launch", "nnodes|node_rank|node rank|nodes=|world_size|--nodes"}},
           evaluate};
 }

@@ -35,7 +35,9 @@ Claim evaluate(const Scene& s, const MarkView& m) {
     }
     const bool percent = wait != 0 && matches_any("data*% of|dataloader*%", low);
     if ((wait > 0 && whole > 0 && wait > 0.4 * whole) || percent ||
-        matches_any("waiting for data|waits for data|data starv|gpu*idle*data|idle*next(|gap*next(|wait*next(|blocked*next(|idle*loader|stall*loader|wait*loader|next(*% of|loader*% of", low))
+        matches_any(
+            "waiting for data|waits for data|data starv|gpu*idle*data|idle*next(|gap*next(|wait*next(|blocked*next(|idle*loader|stall*loader|wait*loader|next(*% of|loader*% of",
+            low))
       proof.push_back(line);
   }
   if (proof.empty()) return {};

@@ -9,8 +9,8 @@ namespace {
 
 // The job's settings, when given, say that the optimizer or the parameters live on the host.
 bool set_to_offload(const Scene& s) {
-  for (const char* key : {"offload_optimizer", "offload_params", "fsdp_offload_params", "cpu_offload", "optimizer_offload",
-                          "param_offload", "offload_param", "enable_cpu_offload"}) {
+  for (const char* key : {"offload_optimizer", "offload_params", "fsdp_offload_params", "cpu_offload",
+                          "optimizer_offload", "param_offload", "offload_param", "enable_cpu_offload"}) {
     const std::string value = s.setting(key);
     if (!value.empty() && !matches_any("false|none|null", value) && value != "0") return true;
   }

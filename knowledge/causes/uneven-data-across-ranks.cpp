@@ -63,7 +63,9 @@ Claim evaluate(const Scene& s, const MarkView& m) {
   std::vector<int> data;
   for (const int line : m("data").lines) {
     const auto& low = s.book.at(line).low;
-    if (matches_any("watchdog|processgroup|file \"|samples/s|samples per s|per_second|pixel|image|vision|text-only", low)) continue;
+    if (matches_any("watchdog|processgroup|file \"|samples/s|samples per s|per_second|pixel|image|vision|text-only",
+                    low))
+      continue;
     data.push_back(line);
   }
   const auto counts = differing_counts(s.book, data);

@@ -10,7 +10,8 @@ Claim evaluate(const Scene& s, const MarkView& m) {
   const Stall stall = find_stall(s);
   if (!m("sync") || !m("engine") ||
       (!stall.any &&
-       !s.book.mentions("hang|stuck|deadlock|blocked|(waiting)|timed out after|get timed out|gettimeouterror|no response|never returned")))
+       !s.book.mentions(
+           "hang|stuck|deadlock|blocked|(waiting)|timed out after|get timed out|gettimeouterror|no response|never returned")))
     return {};
   Claim out;
   out.score = 0.92;
