@@ -8,6 +8,7 @@
 #include "knowledge/causes/echo.h"
 #include "knowledge/causes/engine_run.h"
 #include "knowledge/causes/host_memory.h"
+#include "knowledge/causes/reconcile.h"
 #include "knowledge/causes/stall.h"
 #include "knowledge/causes/state_dict_errors.h"
 #include "knowledge/causes/step_time.h"
@@ -170,7 +171,7 @@ const MarkTable& cause_marks() {
     MarkTable out;
     out.add("core", core_marks());
     for (const auto* marks : {&host_memory_marks(), &stall_marks(), &state_dict_marks(), &step_time_marks(),
-                              &engine_run_marks(), &echo_marks()})
+                              &engine_run_marks(), &echo_marks(), &reconcile_marks()})
       out.add("core", *marks);
     for (const auto& rule : cause_rules()) out.add(rule.id, rule.marks);
     out.compile();

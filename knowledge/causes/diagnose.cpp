@@ -1,17 +1,15 @@
 #include "knowledge/causes/diagnose.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
-#include <utility>
 
 #include "base/secret.h"
 #include "base/text.h"
 #include "knowledge/causes/catalogue.h"
 #include "knowledge/causes/config_check.h"
-#include "knowledge/causes/echo.h"
 #include "knowledge/causes/engine_run.h"
 #include "knowledge/causes/harmless.h"
+#include "knowledge/causes/reconcile.h"
 #include "knowledge/log/log_reader.h"
 
 namespace fx::knowledge {
@@ -21,11 +19,6 @@ constexpr std::size_t kEvidenceLines = 8;
 constexpr std::size_t kCauses = 5;
 constexpr double kLeastScore = 0.3;
 constexpr double kPhrasesOnly = 0.35;  // what phrases lose against the exact word of our engine's ranks
-
-struct Weighed {
-  const CauseRule* rule = nullptr;
-  Claim claim;
-};
 
 EvidenceLine evidence_of(const Scene& scene, int index) {
   const auto& line = scene.book.at(index);
@@ -85,60 +78,6 @@ double confidence_of(const std::vector<Weighed>& ranked, std::size_t index) {
   return gap >= 0.1 ? score : score * (0.85 + 1.5 * std::max(0.0, gap));
 }
 
-// Faults of a program that say nothing of the trainer when an inference engine beside it wrote all their proof.
-constexpr std::array<std::string_view, 8> kOwnFaults{
-    "illegal-memory-access", "embedding-index-out-of-range", "gpu-oom-model-load",    "gpu-oom-activations",
-    "gpu-oom-logits",        "amp-dtype-mismatch",           "single-rank-exception", "gpu-oom-optimizer-step"};
-
-bool by_engine(const LogLine& line) {
-  const std::string actor = to_lower(line.head.actor);
-  return matches_any("vllm|sglang|enginecore|rollout|llmactor", actor) && !matches_any("actorrollout", actor);
-}
-
-// The engine's own fault is the engine's crash, whatever its exception says.
-void leave_to_engine(const Scene& scene, std::vector<Weighed>& claims) {
-  const auto crashed = std::any_of(claims.begin(), claims.end(),
-                                   [](const Weighed& row) { return row.rule->id == "rollout-engine-crashed"; });
-  if (!crashed) return;
-  for (auto& row : claims) {
-    const bool own = std::find(kOwnFaults.begin(), kOwnFaults.end(), row.rule->id) != kOwnFaults.end();
-    const bool all = std::all_of(row.claim.lines.begin(), row.claim.lines.end(),
-                                 [&](int line) { return by_engine(scene.book.at(line)); });
-    if (own && all) row.claim.score *= 0.5;
-  }
-}
-
-// Waiting in vain is no fault of the data, the save or the code where a rank had failed before.
-constexpr std::array<std::string_view, 6> kWaits{"conditional-forward-desync",    "uneven-data-across-ranks",
-                                                 "collective-on-subset-of-ranks", "slow-preprocessing-timeout",
-                                                 "slow-checkpoint-timeout",       "nccl-timeout-undetermined"};
-
-void leave_to_failure(const Scene& scene, std::vector<Weighed>& claims) {
-  const auto& stalls = scene.book.find("core", "stall");
-  if (!stalls || !failed_before(scene, stalls.first())) return;
-  for (auto& row : claims) {
-    if (std::find(kWaits.begin(), kWaits.end(), row.rule->id) != kWaits.end()) row.claim.score *= 0.5;
-  }
-}
-
-// Faults that keep ranks from meeting are over once they have met.
-constexpr std::array<std::pair<std::string_view, Meeting>, 5> kMeetings{
-    {{"master-addr-unreachable", Meeting::kStore},
-     {"rendezvous-port-in-use", Meeting::kStore},
-     {"rendezvous-missing-workers", Meeting::kStore},
-     {"network-path-blocked", Meeting::kTraining},
-     {"nccl-wrong-socket-interface", Meeting::kTraining}}};
-
-void leave_behind(const Scene& scene, std::vector<Weighed>& claims) {
-  for (auto& row : claims) {
-    for (const auto& [id, meeting] : kMeetings) {
-      // The complaint comes first in a claim; what else it shows may stand anywhere.
-      if (id == row.rule->id && !row.claim.lines.empty() && met_after(scene, row.claim.lines.front(), meeting))
-        row.claim.score *= 0.3;
-    }
-  }
-}
-
 std::vector<Weighed> weigh(const Scene& scene) {
   std::vector<Weighed> out;
   const auto own = judge_engine_run(scene);
@@ -152,9 +91,7 @@ std::vector<Weighed> weigh(const Scene& scene) {
     }
     if (found.score >= kLeastScore) out.push_back({&rule, std::move(found)});
   }
-  leave_to_engine(scene, out);
-  if (!own) leave_to_failure(scene, out);
-  leave_behind(scene, out);
+  reconcile(scene, !own, out);
   out.erase(std::remove_if(out.begin(), out.end(), [](const Weighed& row) { return row.claim.score < kLeastScore; }),
             out.end());
   std::stable_sort(out.begin(), out.end(),

@@ -52,6 +52,13 @@ Claim evaluate(const Scene& s, const MarkView& m) {
   if (out.score == 0) return out;
   if (exploded >= 0) out.score = std::max(out.score, 0.92), out.show(exploded);
   if (m("masked") && exploded < 0 && skips == 0) out.score = 0.5;
+  // Gradients that were not finite for a while are the scaler's ordinary search, when the loss never was and goes on.
+  if (bad.empty() && !jumped && exploded < 0 && s.exceptions.empty() && !words.empty()) {
+    const auto later = std::count_if(s.steps.begin(), s.steps.end(), [&](const StepEvent& step) {
+      return step.line > words.back() && step.loss_finite && step.loss > 0;
+    });
+    if (later >= 2) out.score = 0.2;
+  }
   // A loss of exactly 0 from the first step on is no overflow: nothing had been updated yet.
   const bool zero_start = s.steps.size() >= 2 && s.steps[0].loss == 0 && s.steps[1].loss == 0;
   if (zero_start && exploded < 0 && skips == 0) out.score = std::min(out.score, 0.7);

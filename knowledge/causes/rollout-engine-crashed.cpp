@@ -40,7 +40,7 @@ Claim evaluate(const Scene& s, const MarkView& m) {
 CauseRule rollout_engine_crashed() {
   return {"rollout-engine-crashed",
           {{"dead",
-            "engine core initialization failed|enginedeaderror|engine*died|engine process*exit"
+            "enginecore hit an exception|fatal signal from worker|retries exceeded*/generate|engine core initialization failed|enginedeaderror|engine*died|engine process*exit"
             "|engine*crash|scheduler hit an exception|server*not healthy|health check failed"
             "|server process*exit|server*terminated|rollout*crashed|rollout*failed"
             "|generation server*down|enginecore*error|enginecore*fatal|worker*died*vllm|vllm*died"

@@ -10,7 +10,7 @@ Claim evaluate(const Scene& s, const MarkView& m) {
   std::vector<int> reasons;
   for (const int line : m("reason").lines) {
     const auto& low = s.book.at(line).low;
-    if (matches_any("$ |#sbatch|--time|ddp_timeout|timelimit=|bypassing|no preemption|preemptible=|--requeue", low))
+    if (matches_any("$ |#sbatch|--time|ddp_timeout|timelimit=|auto-requeue|bypassing|no preemption|preemptible=|--requeue", low))
       continue;
     reasons.push_back(line);
   }
@@ -23,7 +23,8 @@ Claim evaluate(const Scene& s, const MarkView& m) {
         return exception.line < first &&
                !matches_any("signal|keyboardinterrupt|systemexit", s.book.at(exception.line).low);
       });
-  if (failed_before || m("own_error")) out.score = reasons.empty() ? 0.3 : 0.6;
+  const bool hung_before = !s.timeouts.empty() && s.timeouts.front().line < first;
+  if (failed_before || m("own_error") || (hung_before && reasons.empty())) out.score = reasons.empty() ? 0.3 : 0.6;
   if (m("memory")) out.score = 0.35;
   // Another job's error after the cancel: this log is about that one.
   const bool read_later = s.book.mentions("safetensorerror|pytorchstreamreader|unpicklingerror|filenotfounderror");

@@ -18,13 +18,17 @@ Claim evaluate(const Scene& s, const MarkView& m) {
   std::vector<int> proof = share_of(s, TimeKind::kCommunication).lines;
   const bool shared_out = !proof.empty();
   for (const int line : m("comm").lines) {
-    if (matches_any("ms|%|s (|gb/s|sec|exposed", s.book.at(line).low)) proof.push_back(line);
+    const auto& low = s.book.at(line).low;
+    const bool talk = matches_any("nccl info|nccl warn|processgroup|warning|.py|http|comm 0x|error|info -", low);
+    if (!talk && matches_any("ms|%|s (|gb/s|sec|exposed", low) &&
+        low.find_first_of("0123456789") != std::string::npos)
+      proof.push_back(line);
   }
   const bool slow_link = s.book.mentions(
       "phb|sys |pxb|rxpci|net/socket|ethernet|no nvlink|via shm|10 "
       "gbit|10gbe|25gbe|tcp|pcie|gbit|speed: 10000mb|speed: 25000mb|speed: 1000mb|using network socket|nccl_ib_disable=1|gbps|via net");
   const bool scaling = m("speed").count >= 2;
-  const bool complaint = s.book.mentions("slow|%*nccl|nccl*%|exposed|expected|why |x worse|only *%|low mfu|mfu low");
+  const bool complaint = s.book.mentions("slow|%*nccl|nccl*%|exposed|why |x worse|only *%|low mfu|mfu low");
   if ((!slow_link && !shared_out) || (proof.empty() && !scaling_loss.worse && !(complaint && scaling))) return {};
   Claim out;
   for (const int line : scaling_loss.lines) out.show(line);
@@ -53,7 +57,7 @@ CauseRule throughput_interconnect_bound() {
         "|25gbe|via shm|gb/s|busbw|via net/socket|nvlink: |x4|x8|ib disabled|nccl_ib_disable|gbps"},
        {"comm",
         "all_gather|all-gather|allgather|reduce_scatter|reduce-scatter|comm_ms|comm time"
-        "|communication|nccl kernel|ncclkernel|nccl:|exposed|comms|allreduce|all-reduce|comm"},
+        "|communication|nccl kernel|ncclkernel|nccl:|exposed|comms|allreduce|all-reduce|comm_|comms|comm:|comm="},
        {"speed", "samples/s|tokens/s|tokens/sec|s/it|it/s|samples/s|step_time|step time|mfu|tps|tflops|throughput"},
        {"more", "nodes|--devices|gpus|world_size|ranks|fsdp_devices"}},
       evaluate};

@@ -72,7 +72,7 @@ Claim evaluate(const Scene& s, const MarkView& m) {
   const auto speaking = s.book.ranks_of(data);
   std::vector<int> ran_out;
   std::copy_if(data.begin(), data.end(), std::back_inserter(ran_out), [&](int line) {
-    return matches_any("exhausted|empty|stopiteration|no more|ran out|end of data|finished|leaving",
+    return matches_any("exhausted|empty|stopiteration|no more|ran out|end of data|finished|leaving|validate epoch|val, rank",
                        s.book.at(line).low);
   });
   const auto dry = s.book.ranks_of(ran_out);
@@ -136,7 +136,7 @@ CauseRule uneven_data_across_ranks() {
         "|ran out of|batches left|samples per rank|micro-batch|iterator*empty|iterator*exhausted|loader*exhausted|microbatches|accumulation steps"
         "|num_microbatch|end of epoch|finished epoch|epoch*finished|epoch*done|shard*samples"
         "|local samples|dataset*samples|remaining*batch|dataloader*batches|last batch"
-        "|end of data|eof|packed|iterabledataset|split_dataset|batches|: * samples|full batches"}},
+        "|end of data|eof|packed|iterabledataset|split_dataset|batches|validate epoch|val, rank|: * samples|full batches"}},
       evaluate};
 }
 

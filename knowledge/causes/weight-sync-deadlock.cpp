@@ -18,7 +18,7 @@ Claim evaluate(const Scene& s, const MarkView& m) {
   if (s.book.mentions("failed to update parameter|out of range|shape mismatch|size mismatch|shape*param shape"))
     out.score = 0.4;
   if (s.book.mentions(
-          "engine core initialization failed|enginedeaderror|engine*died|server*crashed|scheduler hit an exception") ||
+          "enginecore hit an exception|enginecore*fatal|fatal signal from worker|retries exceeded*/generate|engine core initialization failed|enginedeaderror|engine*died|server*crashed|scheduler hit an exception") ||
       !s.ooms.empty())
     out.score = 0.45;
   if (s.book.mentions("saving*checkpoint") &&

@@ -58,16 +58,14 @@ int late_rank(std::string_view low) {
   for (auto at = head.find("rank"); at != std::string_view::npos; at = head.find("rank", at + 4)) {
     const std::string_view before = head.substr(0, at);
     const bool bracket = !before.empty() && (before.back() == '[' || before.back() == '(');
-    const bool field =
-        before.size() >= 2 && (before.substr(before.size() - 2) == "- " || before.substr(before.size() - 2) == "| " ||
-                               before.substr(before.size() - 2) == "] ");
+    const std::string_view sign = before.substr(before.size() < 2 ? 0 : before.size() - 2);
+    const bool field = sign == "- " || sign == "| " || sign == ", " || sign == "] ";
     auto pos = head.find_first_not_of(":= ", at + 4);
     if ((!bracket && !field) || pos == std::string_view::npos) continue;
     const auto rank = integer_after(head.substr(pos), "");
     while (pos < head.size() && head[pos] >= '0' && head[pos] <= '9') ++pos;
-    const std::string_view behind = head.substr(pos, 2);
-    const bool closed = bracket ? behind.substr(0, 1) == "]" || behind.substr(0, 1) == ")"
-                                : behind.substr(0, 1) == " " || behind.substr(0, 1) == ":";
+    const std::string_view ends = bracket ? "])" : " :,";
+    const bool closed = pos < head.size() ? ends.find(head[pos]) != std::string_view::npos : field;
     if (closed && rank && *rank >= 0 && *rank < 1000000) return static_cast<int>(*rank);
   }
   return -1;

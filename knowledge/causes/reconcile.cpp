@@ -1,0 +1,132 @@
+#include "knowledge/causes/reconcile.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "base/text.h"
+#include "knowledge/causes/echo.h"
+
+namespace fx::knowledge {
+namespace {
+
+// Faults of a program that say nothing of the trainer when an inference engine beside it wrote all their proof.
+constexpr std::array<std::string_view, 8> kOwnFaults{
+    "illegal-memory-access", "embedding-index-out-of-range", "gpu-oom-model-load",    "gpu-oom-activations",
+    "gpu-oom-logits",        "amp-dtype-mismatch",           "single-rank-exception", "gpu-oom-optimizer-step"};
+
+bool by_engine(const LogLine& line) {
+  const std::string actor = to_lower(line.head.actor);
+  return matches_any("vllm|sglang|enginecore|rollout|llmactor", actor) && !matches_any("actorrollout", actor);
+}
+
+// The engine's own fault is the engine's crash, whatever its exception says.
+void leave_to_engine(const Scene& scene, std::vector<Weighed>& claims) {
+  const auto crashed = std::any_of(claims.begin(), claims.end(),
+                                   [](const Weighed& row) { return row.rule->id == "rollout-engine-crashed"; });
+  if (!crashed) return;
+  for (auto& row : claims) {
+    const bool own = std::find(kOwnFaults.begin(), kOwnFaults.end(), row.rule->id) != kOwnFaults.end();
+    const bool all = std::all_of(row.claim.lines.begin(), row.claim.lines.end(),
+                                 [&](int line) { return by_engine(scene.book.at(line)); });
+    if (own && all) row.claim.score *= 0.5;
+  }
+}
+
+// Waiting in vain is no fault of the data, the save or the code where a rank had failed before.
+constexpr std::array<std::string_view, 6> kWaits{"conditional-forward-desync",    "uneven-data-across-ranks",
+                                                 "collective-on-subset-of-ranks", "slow-preprocessing-timeout",
+                                                 "slow-checkpoint-timeout",       "nccl-timeout-undetermined"};
+
+void leave_to_failure(const Scene& scene, std::vector<Weighed>& claims) {
+  const auto& stalls = scene.book.find("core", "stall");
+  if (!stalls || !failed_before(scene, stalls.first())) return;
+  for (auto& row : claims) {
+    if (std::find(kWaits.begin(), kWaits.end(), row.rule->id) != kWaits.end()) row.claim.score *= 0.5;
+  }
+}
+
+// Faults that keep ranks from meeting are over once they have met.
+constexpr std::array<std::pair<std::string_view, Meeting>, 5> kMeetings{
+    {{"master-addr-unreachable", Meeting::kStore},
+     {"rendezvous-port-in-use", Meeting::kStore},
+     {"rendezvous-missing-workers", Meeting::kStore},
+     {"network-path-blocked", Meeting::kTraining},
+     {"nccl-wrong-socket-interface", Meeting::kTraining}}};
+
+void leave_behind(const Scene& scene, std::vector<Weighed>& claims) {
+  for (auto& row : claims) {
+    for (const auto& [id, meeting] : kMeetings) {
+      // The complaint comes first in a claim; what else it shows may stand anywhere.
+      if (id == row.rule->id && !row.claim.lines.empty() && met_after(scene, row.claim.lines.front(), meeting))
+        row.claim.score *= 0.3;
+    }
+  }
+}
+
+// Nothing failed and the steps go on to the end, or it says that it is done: what a warning or a word in it may mean is no
+// fault. Only causes that need no failure to be seen remain.
+constexpr std::array<std::string_view, 7> kSilent{
+    "throughput-offload-bound", "throughput-dataloader-bound", "throughput-interconnect-bound",
+    "pretrained-weights-not-loaded", "labels-all-masked", "non-finite-loss", "state-dict-prefix-mismatch"};
+
+bool went_well(const Scene& scene) {
+  const auto& book = scene.book;
+  const bool failed = !scene.timeouts.empty() || !scene.exceptions.empty() || !scene.exits.empty() ||
+                      !scene.status.empty() || book.find("core", "xid").count > 0 ||
+                      std::any_of(scene.ooms.begin(), scene.ooms.end(), [](const GpuOom& oom) { return !oom.warning; });
+  if (failed || scene.steps.empty() || !scene.steps.back().loss_finite) return false;
+  int done = scene.steps.back().line;
+  for (const int line : book.find("core", "done").lines) done = std::max(done, line);
+  // Words of a hang, a cancel or a kill behind the last sign of life.
+  const auto& trouble = book.find("core", "trouble").lines;
+  const auto& stall = book.find("core", "stall").lines;
+  return (trouble.empty() || trouble.back() < done) && (stall.empty() || stall.back() < done);
+}
+
+void leave_in_peace(const Scene& scene, std::vector<Weighed>& claims) {
+  if (!went_well(scene)) return;
+  for (auto& row : claims) {
+    if (std::find(kSilent.begin(), kSilent.end(), row.rule->id) == kSilent.end()) row.claim.score *= 0.4;
+  }
+}
+
+// The failure of an earlier attempt comes first: what happened after the launcher's restart is another story.
+void leave_to_first_attempt(const Scene& scene, std::vector<Weighed>& claims) {
+  const auto& restarts = scene.book.find("core", "restart");
+  if (!restarts) return;
+  const auto before = [&](int line) { return line < restarts.first(); };
+  const auto speaks_before = [&](const Weighed& row) {
+    return std::any_of(row.claim.lines.begin(), row.claim.lines.end(), before);
+  };
+  const bool failed = std::any_of(scene.exceptions.begin(), scene.exceptions.end(), [&](const ExceptionEvent& event) {
+    return before(event.line) && !is_echo(scene.book.at(event.line).low);
+  });
+  if (!failed) return;
+  for (auto& row : claims) {
+    if (!speaks_before(row)) row.claim.score *= 0.5;
+  }
+}
+
+}  // namespace
+
+const std::vector<Mark>& reconcile_marks() {
+  static const std::vector<Mark> marks{
+      {"done",
+       "training complete|training finished|finished training|train_runtime|exit code 0|exits successfully|successfully "
+       "finished|training done|max_epochs|max_steps|saved final|job finished|stopped: `max|final validation"},
+      {"trouble", "cancelled|preempt|killed|sigterm|sighup|signal 1|evicted|terminated|time limit|oom-kill|died|aborted"},
+      {"restart", "will restart worker group|restarting worker group|restart_count=1"},
+  };
+  return marks;
+}
+
+void reconcile(const Scene& scene, bool waits_count, std::vector<Weighed>& claims) {
+  leave_to_engine(scene, claims);
+  if (waits_count) leave_to_failure(scene, claims);
+  leave_behind(scene, claims);
+  leave_to_first_attempt(scene, claims);
+  leave_in_peace(scene, claims);
+}
+
+}  // namespace fx::knowledge
