@@ -1,9 +1,22 @@
+#include "base/text.h"
 #include "knowledge/causes/cause.h"
 #include "knowledge/log/field_reader.h"
 #include "knowledge/log/xid_events.h"
 
 namespace fx::knowledge {
 namespace {
+
+// A count or an answer that is nought: "Pending : No", "SRAM Uncorrectable : 0", "Volatile Uncorr. ECC" above a table.
+bool healthy_value(std::string_view low) {
+  if (matches_any("volatile uncorr. ecc|gpu-util|mig m.", low)) return true;
+  const auto sign = low.find_last_of(":=|");
+  if (sign == std::string_view::npos) return false;
+  const std::string_view value = trim(low.substr(sign + 1));
+  for (const std::string_view none : {"0", "no", "n/a", "none", "off", "disabled", "false", "0 errors", "[n/a]"}) {
+    if (value == none) return true;
+  }
+  return false;
+}
 
 Claim evaluate(const Scene& s, const MarkView& m) {
   const auto xids = xid_lines(s.book, {48, 63, 64, 92, 94, 95});
@@ -16,7 +29,7 @@ Claim evaluate(const Scene& s, const MarkView& m) {
             "ecc errors: 0|ecc errors=0|ecc: 0|no ecc|0 ecc|ecc*none|uncorr*: 0|uncorrect*: 0|uncorrect*0 errors|pending: no|pending*: no",
             low))
       continue;
-    if (matches_any("$ ", low)) continue;
+    if (matches_any("$ ", low) || healthy_value(low)) continue;
     signs.push_back(line);
   }
   if (xids.empty() && signs.empty()) return out;

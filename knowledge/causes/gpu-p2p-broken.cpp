@@ -5,6 +5,13 @@
 namespace fx::knowledge {
 namespace {
 
+// NCCL recommends "iommu=pt" wherever it misses it.
+bool iommu_on(const Scene& s, const MarkView& m) {
+  const auto& lines = m("iommu").lines;
+  return std::any_of(lines.begin(), lines.end(),
+                     [&](int line) { return !matches_any("nccl warn|nccl info", s.book.at(line).low); });
+}
+
 Claim evaluate(const Scene& s, const MarkView& m) {
   Claim out;
   const bool stalled =
@@ -12,8 +19,8 @@ Claim evaluate(const Scene& s, const MarkView& m) {
       s.book.mentions("hang|freez|stuck|no output|0 steps|spins|never finish|100 % gpu|gpu 100 %|nothing is printed");
   const bool early = s.timeouts.empty() || !s.stepped_before(s.first_timeout());
   if (m("verify")) out.score = 0.9;
-  if (m("cured") && stalled) out.score = early || m("iommu") ? 0.93 : 0.75;
-  if (m("iommu") && (stalled || m("verify"))) out.score = std::max(out.score, m("route") ? 0.92 : 0.85);
+  if (m("cured") && stalled) out.score = early || iommu_on(s, m) ? 0.93 : 0.75;
+  if (iommu_on(s, m) && (stalled || m("verify"))) out.score = std::max(out.score, m("route") ? 0.92 : 0.85);
   if (out.score == 0 && m("route") && stalled && early) {
     const bool explained = s.desync.behind.size() > 0 || s.desync.differing.size() > 0 || !s.exceptions.empty();
     out.score = explained ? 0.3 : 0.66;

@@ -79,9 +79,12 @@ bool went_well(const Scene& scene) {
   int done = scene.steps.back().line;
   for (const int line : book.find("core", "done").lines) done = std::max(done, line);
   // Words of a hang, a cancel or a kill behind the last sign of life.
-  const auto& trouble = book.find("core", "trouble").lines;
-  const auto& stall = book.find("core", "stall").lines;
-  return (trouble.empty() || trouble.back() < done) && (stall.empty() || stall.back() < done);
+  for (const char* sign : {"trouble", "stall"}) {
+    for (const int line : book.find("core", sign).lines) {
+      if (line > done && !matches_any("warning|warn|[w", book.at(line).low)) return false;
+    }
+  }
+  return true;
 }
 
 void leave_in_peace(const Scene& scene, std::vector<Weighed>& claims) {

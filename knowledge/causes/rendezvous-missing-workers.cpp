@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "knowledge/causes/cause.h"
 #include "knowledge/log/field_reader.h"
 
@@ -6,6 +8,7 @@ namespace {
 
 Claim evaluate(const Scene& s, const MarkView& m) {
   Claim out;
+  std::vector<int> short_of;
   for (const int line : m("counted").lines) {
     const auto& low = s.book.at(line).low;
     const auto joined = integer_after(low, "worker_count=");
@@ -25,9 +28,16 @@ Claim evaluate(const Scene& s, const MarkView& m) {
         fewer = fewer || (paired && numbers[i] < numbers[i + 1]);
       }
     }
-    if (!fewer) continue;
+    if (fewer) short_of.push_back(line);
+  }
+  if (!short_of.empty()) {
+    // The error itself, the last count and the first one.
     out.score = 0.94;
-    if (out.lines.size() < 3) out.show(line);
+    const auto error = std::find_if(short_of.begin(), short_of.end(), [&](int line) {
+      return matches_any("error|timed out", s.book.at(line).low);
+    });
+    out.show(error == short_of.end() ? -1 : *error).show(short_of.back()).show(short_of.front());
+    if (short_of.size() > 2) out.show(short_of[short_of.size() / 2]);
   }
   if (out.score == 0 && m("timeout") && !m("counted")) out = claim(0.6, m("timeout"), 3);
   // The group between a trainer and its inference engines is no start-up.

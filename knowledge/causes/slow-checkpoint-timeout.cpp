@@ -25,12 +25,14 @@ Claim evaluate(const Scene& s, const MarkView& m) {
            matches_any("oserror|filenotfound|permission|runtimeerror: [enforce", s.book.at(exception.line).low);
   });
   if (write_failed) out.score = 0.4;
-  for (std::size_t i = 0; i < stall.saves.size() && i < 3; ++i) out.show(stall.saves[i]);
+  // The last announcements stand nearest to the stall.
+  for (std::size_t i = 0; i < stall.saves.size() && i < 2; ++i) out.show(stall.saves[stall.saves.size() - 1 - i]);
+  out.show(stall.saves.front());
   for (const int line : slow) {
     if (out.lines.size() < 6) out.show(line);
   }
   for (std::size_t i = 0; i < stall.signs.size() && i < 1; ++i) out.show(stall.signs[i]);
-  if (const int suspect = s.desync.suspect(); suspect >= 0 && !s.desync.behind.empty()) return out.root(suspect);
+  if (const int suspect = s.desync.suspect(); suspect >= 0 && (!s.desync.behind.empty() || s.desync.absent.size() == 1)) return out.root(suspect);
   if (stall.savers.size() == 1 && s.world < 1000) return out.root(*stall.savers.begin());
   const auto writers = s.book.ranks_of(slow);
   return out.root(writers.size() == 1 && s.world < 1000 ? std::optional<int>(*writers.begin()) : std::nullopt);

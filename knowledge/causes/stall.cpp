@@ -35,7 +35,7 @@ void find_saves(const Scene& scene, Stall& out) {
   for (const int line : book.find("core", "save").lines) {
     const auto& low = book.at(line).low;
     if (line > out.first && book.at(line).log == book.at(out.first).log) continue;
-    if (is_error_line(low) || matches_any("waiting|waits for", low) ||
+    if (is_error_line(low) || matches_any("waiting|waits for|save_interval|save_steps|save_every|save_strategy|save_total|checkpoint_dir|ckpt_dir|save_dir|output_dir|args(|config", low) ||
         matches_any("not saving|skip*sav|no improvement|loading|resum|from checkpoint|$ |load_|restor|activation", low))
       continue;
     if (std::find(out.guards.begin(), out.guards.end(), line) != out.guards.end()) continue;

@@ -37,6 +37,7 @@ Claim evaluate(const Scene& s, const MarkView& m) {
   }
   if (s.book.mentions("recomputed values")) out.score = 0;
   if (out.score == 0) return {};
+  out.show(m("raised"), 1);
   return out.show(m("file"), 2);
 }
 
@@ -44,7 +45,8 @@ Claim evaluate(const Scene& s, const MarkView& m) {
 
 CauseRule state_dict_partial_shards() {
   return {"state-dict-partial-shards",
-          {{"file",
+          {{"raised", "error(s) in loading state_dict"},
+           {"file",
             "zero_to_fp32|global_step|pytorch_model.bin|rank0_only|local_state_dict|flat_param"
             "|stage3_gather|_flat_param"},
            {"tensors", "torch.size([0])|numel() == 0|empty tensor|size of tensor a (0)"},

@@ -61,7 +61,7 @@ void names_in(std::string_view text, std::set<std::string>& out) {
 }  // namespace
 
 bool SizeMismatch::empty() const {
-  return saved.empty() || elements(saved) == 0;
+  return saved.empty() || elements(saved) == 0 || (elements(saved) == 1 && elements(wanted) > 1);
 }
 
 double SizeMismatch::ratio() const {
