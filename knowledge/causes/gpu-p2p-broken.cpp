@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "knowledge/causes/cause.h"
+#include "knowledge/causes/stall.h"
 
 namespace fx::knowledge {
 namespace {
@@ -15,7 +16,7 @@ bool iommu_on(const Scene& s, const MarkView& m) {
 Claim evaluate(const Scene& s, const MarkView& m) {
   Claim out;
   const bool stalled =
-      s.book.find("core", "stall").count > 0 ||
+      !stall_signs(s).empty() ||
       s.book.mentions("hang|freez|stuck|no output|0 steps|spins|never finish|100 % gpu|gpu 100 %|nothing is printed");
   const bool early = s.timeouts.empty() || !s.stepped_before(s.first_timeout());
   if (m("verify")) out.score = 0.9;

@@ -1,5 +1,6 @@
 #include "knowledge/causes/cause.h"
 #include "knowledge/causes/echo.h"
+#include "knowledge/causes/stall.h"
 
 namespace fx::knowledge {
 namespace {
@@ -14,8 +15,9 @@ Claim evaluate(const Scene& s, const MarkView& m) {
       if (out.lines.size() < 4) out.show(row.line);
     }
     // Somebody says that it hangs, and nothing else.
-    if (out.score == 0 && s.book.find("core", "stall")) {
-      out = claim(s.exceptions.empty() && s.ooms.empty() ? 0.36 : 0.31, s.book.find("core", "stall"), 2);
+    if (const auto signs = stall_signs(s); out.score == 0 && !signs.empty()) {
+      out.score = s.exceptions.empty() && s.ooms.empty() ? 0.36 : 0.31;
+      for (std::size_t i = 0; i < signs.size() && i < 2; ++i) out.show(signs[i]);
       if (s.stepped_before(out.lines.front()) && met_after(s, out.lines.front(), Meeting::kTraining)) out.score = 0;
     }
     return out;
@@ -34,14 +36,15 @@ Claim evaluate(const Scene& s, const MarkView& m) {
 }  // namespace
 
 CauseRule nccl_timeout_undetermined() {
-  return {"nccl-timeout-undetermined",
-          {{"timeout",
-            "watchdog caught collective operation timeout|timed out waiting*ms for"
-            "|some nccl operations have failed or timed out|collective*timed out|alltoall*timeout"
-            "|unbound_buffer.cc*timed out|wait timeout after|rank*failed to pass monitoredbarrier"
-            "|heartbeat monitor timed out|operation timed out|collective timeout|timeout at nccl work|detected by watchdog at work|nccl timeout|nccl*timeout after"},
-           {"exception", "remote process exited|ncclremoteerror|processgroupnccl's watchdog got stuck"}},
-          evaluate};
+  return {
+      "nccl-timeout-undetermined",
+      {{"timeout",
+        "watchdog caught collective operation timeout|timed out waiting*ms for"
+        "|some nccl operations have failed or timed out|collective*timed out|alltoall*timeout"
+        "|unbound_buffer.cc*timed out|wait timeout after|rank*failed to pass monitoredbarrier"
+        "|heartbeat monitor timed out|operation timed out|collective timeout|timeout at nccl work|detected by watchdog at work|nccl timeout|nccl*timeout after"},
+       {"exception", "remote process exited|ncclremoteerror|processgroupnccl's watchdog got stuck"}},
+      evaluate};
 }
 
 }  // namespace fx::knowledge

@@ -3,6 +3,7 @@
 #include <map>
 
 #include "knowledge/causes/cause.h"
+#include "knowledge/causes/stall.h"
 #include "knowledge/causes/state_dict_errors.h"
 #include "knowledge/log/field_reader.h"
 
@@ -65,7 +66,7 @@ Claim evaluate(const Scene& s, const MarkView& m) {
   }
   const int random_start = random_first_loss(s, m);
   if (!m("sign")) {
-    const bool stopped = !s.exceptions.empty() || !s.ooms.empty() || s.book.find("core", "stall").count > 0;
+    const bool stopped = !s.exceptions.empty() || !s.ooms.empty() || !stall_signs(s).empty();
     if (const auto split = split_first_losses(s); !split.empty() && !stopped) {
       Claim out;
       out.score = 0.82;
@@ -77,7 +78,7 @@ Claim evaluate(const Scene& s, const MarkView& m) {
     out.lines.insert(out.lines.begin(), random_start);
     return out.show(m("gibberish"), 1);
   }
-  const bool failed = !s.exceptions.empty() || !s.ooms.empty() || s.book.find("core", "stall").count > 0;
+  const bool failed = !s.exceptions.empty() || !s.ooms.empty() || !stall_signs(s).empty();
   const auto first =
       std::find_if(s.steps.begin(), s.steps.end(), [](const StepEvent& step) { return step.loss_finite; });
   // A pretrained language model starts near 1-3; ln(32,000) is 10.4.

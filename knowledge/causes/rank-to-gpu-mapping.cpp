@@ -2,6 +2,7 @@
 #include <map>
 
 #include "knowledge/causes/cause.h"
+#include "knowledge/causes/stall.h"
 #include "knowledge/log/field_reader.h"
 
 namespace fx::knowledge {
@@ -65,7 +66,7 @@ Claim evaluate(const Scene& s, const MarkView& m) {
   if (!duplicate && !ordinal) {
     const auto choices = shared_choices(s, m);
     const auto crowd = crowded_device(s);
-    const bool failed = !s.ooms.empty() || !s.exceptions.empty() || s.book.find("core", "stall").count > 0;
+    const bool failed = !s.ooms.empty() || !s.exceptions.empty() || !stall_signs(s).empty();
     Claim out;
     if (!failed || (choices.empty() && crowd.empty())) return out;
     out.score = choices.empty() || crowd.empty() ? 0.84 : 0.93;

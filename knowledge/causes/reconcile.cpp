@@ -6,6 +6,7 @@
 
 #include "base/text.h"
 #include "knowledge/causes/echo.h"
+#include "knowledge/causes/stall.h"
 
 namespace fx::knowledge {
 namespace {
@@ -39,8 +40,8 @@ constexpr std::array<std::string_view, 6> kWaits{"conditional-forward-desync",  
                                                  "slow-checkpoint-timeout",       "nccl-timeout-undetermined"};
 
 void leave_to_failure(const Scene& scene, std::vector<Weighed>& claims) {
-  const auto& stalls = scene.book.find("core", "stall");
-  if (!stalls || !failed_before(scene, stalls.first())) return;
+  const auto stalls = stall_signs(scene);
+  if (stalls.empty() || !failed_before(scene, stalls.front())) return;
   for (auto& row : claims) {
     if (std::find(kWaits.begin(), kWaits.end(), row.rule->id) != kWaits.end()) row.claim.score *= 0.5;
   }
@@ -64,11 +65,12 @@ void leave_behind(const Scene& scene, std::vector<Weighed>& claims) {
   }
 }
 
-// Nothing failed and the steps go on to the end, or it says that it is done: what a warning or a word in it may mean is no
-// fault. Only causes that need no failure to be seen remain.
+// Nothing failed and the steps go on to the end, or it says that it is done: what a warning or a word in it may mean is
+// no fault. Only causes that need no failure to be seen remain.
 constexpr std::array<std::string_view, 7> kSilent{
-    "throughput-offload-bound", "throughput-dataloader-bound", "throughput-interconnect-bound",
-    "pretrained-weights-not-loaded", "labels-all-masked", "non-finite-loss", "state-dict-prefix-mismatch"};
+    "throughput-offload-bound",      "throughput-dataloader-bound", "throughput-interconnect-bound",
+    "pretrained-weights-not-loaded", "labels-all-masked",           "non-finite-loss",
+    "state-dict-prefix-mismatch"};
 
 bool went_well(const Scene& scene) {
   const auto& book = scene.book;
@@ -79,12 +81,11 @@ bool went_well(const Scene& scene) {
   int done = scene.steps.back().line;
   for (const int line : book.find("core", "done").lines) done = std::max(done, line);
   // Words of a hang, a cancel or a kill behind the last sign of life.
-  for (const char* sign : {"trouble", "stall"}) {
-    for (const int line : book.find("core", sign).lines) {
-      if (line > done && !matches_any("warning|warn|[w", book.at(line).low)) return false;
-    }
-  }
-  return true;
+  const auto stalls = stall_signs(scene);
+  if (!stalls.empty() && stalls.back() > done) return false;
+  const auto& trouble = book.find("core", "trouble").lines;
+  return std::none_of(trouble.begin(), trouble.end(),
+                      [&](int line) { return line > done && !matches_any("warning|warn|[w", book.at(line).low); });
 }
 
 void leave_in_peace(const Scene& scene, std::vector<Weighed>& claims) {
@@ -118,7 +119,8 @@ const std::vector<Mark>& reconcile_marks() {
       {"done",
        "training complete|training finished|finished training|train_runtime|exit code 0|exits successfully|successfully "
        "finished|training done|max_epochs|max_steps|saved final|job finished|stopped: `max|final validation"},
-      {"trouble", "cancelled|preempt|killed|sigterm|sighup|signal 1|evicted|terminated|time limit|oom-kill|died|aborted"},
+      {"trouble",
+       "cancelled|preempt|killed|sigterm|sighup|signal 1|evicted|terminated|time limit|oom-kill|died|aborted"},
       {"restart", "will restart worker group|restarting worker group|restart_count=1"},
   };
   return marks;

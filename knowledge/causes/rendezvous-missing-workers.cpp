@@ -33,9 +33,8 @@ Claim evaluate(const Scene& s, const MarkView& m) {
   if (!short_of.empty()) {
     // The error itself, the last count and the first one.
     out.score = 0.94;
-    const auto error = std::find_if(short_of.begin(), short_of.end(), [&](int line) {
-      return matches_any("error|timed out", s.book.at(line).low);
-    });
+    const auto error = std::find_if(short_of.begin(), short_of.end(),
+                                    [&](int line) { return matches_any("error|timed out", s.book.at(line).low); });
     out.show(error == short_of.end() ? -1 : *error).show(short_of.back()).show(short_of.front());
     if (short_of.size() > 2) out.show(short_of[short_of.size() / 2]);
   }

@@ -38,19 +38,20 @@ Claim evaluate(const Scene& s, const MarkView& m) {
 }  // namespace
 
 CauseRule rollout_engine_crashed() {
-  return {"rollout-engine-crashed",
-          {{"dead",
-            "enginecore hit an exception|fatal signal from worker|retries exceeded*/generate|engine core initialization failed|enginedeaderror|engine*died|engine process*exit"
-            "|engine*crash|scheduler hit an exception|server*not healthy|health check failed"
-            "|server process*exit|server*terminated|rollout*crashed|rollout*failed"
-            "|generation server*down|enginecore*error|enginecore*fatal|worker*died*vllm|vllm*died"
-            "|sglang*exited|server is dead|engine is dead|server disconnected|launch*server*timeout"
-            "|server*failed to start|server exited|detokenizer*exception|asyncenginedead"
-            "|engine loop has died|sigquit received|connection refused*generate"
-            "|cannot connect to host"},
-           {"who", "vllm|sglang|engine|rollout|generation server"},
-           {"trainer", "workerdict|trainrayactor|trainer|taskrunner|[rank|actor|fsdp|grpo|ppo|train"}},
-          evaluate};
+  return {
+      "rollout-engine-crashed",
+      {{"dead",
+        "enginecore hit an exception|fatal signal from worker|retries exceeded*/generate|engine core initialization failed|enginedeaderror|engine*died|engine process*exit"
+        "|engine*crash|scheduler hit an exception|server*not healthy|health check failed"
+        "|server process*exit|server*terminated|rollout*crashed|rollout*failed"
+        "|generation server*down|enginecore*error|enginecore*fatal|worker*died*vllm|vllm*died"
+        "|sglang*exited|server is dead|engine is dead|server disconnected|launch*server*timeout"
+        "|server*failed to start|server exited|detokenizer*exception|asyncenginedead"
+        "|engine loop has died|sigquit received|connection refused*generate"
+        "|cannot connect to host"},
+       {"who", "vllm|sglang|engine|rollout|generation server"},
+       {"trainer", "workerdict|trainrayactor|trainer|taskrunner|[rank|actor|fsdp|grpo|ppo|train"}},
+      evaluate};
 }
 
 }  // namespace fx::knowledge

@@ -10,7 +10,9 @@ Claim evaluate(const Scene& s, const MarkView& m) {
   std::vector<int> reasons;
   for (const int line : m("reason").lines) {
     const auto& low = s.book.at(line).low;
-    if (matches_any("$ |#sbatch|--time|ddp_timeout|timelimit=|auto-requeue|bypassing|no preemption|preemptible=|--requeue", low))
+    if (matches_any(
+            "$ |#sbatch|--time|ddp_timeout|timelimit=|auto-requeue|bypassing|no preemption|preemptible=|--requeue",
+            low))
       continue;
     reasons.push_back(line);
   }

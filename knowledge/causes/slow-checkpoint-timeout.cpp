@@ -32,7 +32,8 @@ Claim evaluate(const Scene& s, const MarkView& m) {
     if (out.lines.size() < 6) out.show(line);
   }
   for (std::size_t i = 0; i < stall.signs.size() && i < 1; ++i) out.show(stall.signs[i]);
-  if (const int suspect = s.desync.suspect(); suspect >= 0 && (!s.desync.behind.empty() || s.desync.absent.size() == 1)) return out.root(suspect);
+  if (const int suspect = s.desync.suspect(); suspect >= 0 && (!s.desync.behind.empty() || s.desync.absent.size() == 1))
+    return out.root(suspect);
   if (stall.savers.size() == 1 && s.world < 1000) return out.root(*stall.savers.begin());
   const auto writers = s.book.ranks_of(slow);
   return out.root(writers.size() == 1 && s.world < 1000 ? std::optional<int>(*writers.begin()) : std::nullopt);

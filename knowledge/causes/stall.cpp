@@ -12,6 +12,14 @@ bool is_error_line(std::string_view low) {
   return matches_any("watchdog|processgroup|error:|exception|traceback|file \"|warning", low);
 }
 
+// A warning of what might happen is no sign that it did.
+bool is_advice(std::string_view low) {
+  return matches_any(
+             "might|may cause|can cause|could cause|may lead|can lead|userwarning|futurewarning|suggested|recommend",
+             low) &&
+         !matches_any("watchdog|timed out", low);
+}
+
 // Conditions on the rank around something that talks.
 void find_guards(const Scene& scene, Stall& out) {
   const auto& book = scene.book;
@@ -35,7 +43,10 @@ void find_saves(const Scene& scene, Stall& out) {
   for (const int line : book.find("core", "save").lines) {
     const auto& low = book.at(line).low;
     if (line > out.first && book.at(line).log == book.at(out.first).log) continue;
-    if (is_error_line(low) || matches_any("waiting|waits for|save_interval|save_steps|save_every|save_strategy|save_total|checkpoint_dir|ckpt_dir|save_dir|output_dir|args(|config", low) ||
+    if (is_error_line(low) ||
+        matches_any(
+            "waiting|waits for|save_interval|save_steps|save_every|save_strategy|save_total|checkpoint_dir|ckpt_dir|save_dir|output_dir|args(|config",
+            low) ||
         matches_any("not saving|skip*sav|no improvement|loading|resum|from checkpoint|$ |load_|restor|activation", low))
       continue;
     if (std::find(out.guards.begin(), out.guards.end(), line) != out.guards.end()) continue;
@@ -101,9 +112,17 @@ const std::vector<Mark>& stall_marks() {
   return marks;
 }
 
+std::vector<int> stall_signs(const Scene& scene) {
+  std::vector<int> out;
+  for (const int line : scene.book.find("core", "stall").lines) {
+    if (!is_advice(scene.book.at(line).low)) out.push_back(line);
+  }
+  return out;
+}
+
 Stall find_stall(const Scene& scene) {
   Stall out;
-  out.signs = scene.book.find("core", "stall").lines;
+  out.signs = stall_signs(scene);
   for (const auto& row : scene.running) {
     if (row.state == "started" || row.state == "scheduled") out.signs.push_back(row.line);
   }

@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "knowledge/causes/cause.h"
+#include "knowledge/causes/stall.h"
 #include "knowledge/causes/step_time.h"
 #include "knowledge/log/field_reader.h"
 
@@ -8,8 +9,7 @@ namespace fx::knowledge {
 namespace {
 
 Claim evaluate(const Scene& s, const MarkView& m) {
-  const bool failed =
-      !s.exceptions.empty() || !s.ooms.empty() || s.book.find("core", "stall").count > 0 || !s.exits.empty();
+  const bool failed = !s.exceptions.empty() || !s.ooms.empty() || !stall_signs(s).empty() || !s.exits.empty();
   if (failed || !m("data")) return {};
   std::vector<int> proof = share_of(s, TimeKind::kData).lines;
   for (const int line : m("data").lines) {

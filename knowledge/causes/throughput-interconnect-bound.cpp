@@ -2,14 +2,14 @@
 
 #include "knowledge/causes/cause.h"
 #include "knowledge/causes/scaling.h"
+#include "knowledge/causes/stall.h"
 #include "knowledge/causes/step_time.h"
 
 namespace fx::knowledge {
 namespace {
 
 Claim evaluate(const Scene& s, const MarkView& m) {
-  const bool failed =
-      !s.exceptions.empty() || !s.ooms.empty() || s.book.find("core", "stall").count > 0 || !s.exits.empty();
+  const bool failed = !s.exceptions.empty() || !s.ooms.empty() || !stall_signs(s).empty() || !s.exits.empty();
   const Scaling scaling_loss = failed || !m("link") ? Scaling{} : read_scaling(s);
   if (failed || (!m("link") && !m("comm")) || (!m("speed") && !m("comm") && !scaling_loss.worse)) return {};
   if (s.book.mentions("data_wait|data_time|data wait") && !s.book.mentions("comm*ms|exposed|all_gather*s|all-gather*s"))
@@ -20,8 +20,7 @@ Claim evaluate(const Scene& s, const MarkView& m) {
   for (const int line : m("comm").lines) {
     const auto& low = s.book.at(line).low;
     const bool talk = matches_any("nccl info|nccl warn|processgroup|warning|.py|http|comm 0x|error|info -", low);
-    if (!talk && matches_any("ms|%|s (|gb/s|sec|exposed", low) &&
-        low.find_first_of("0123456789") != std::string::npos)
+    if (!talk && matches_any("ms|%|s (|gb/s|sec|exposed", low) && low.find_first_of("0123456789") != std::string::npos)
       proof.push_back(line);
   }
   const bool slow_link = s.book.mentions(

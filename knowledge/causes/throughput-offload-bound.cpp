@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "knowledge/causes/cause.h"
+#include "knowledge/causes/stall.h"
 #include "knowledge/causes/step_time.h"
 #include "knowledge/log/field_reader.h"
 
@@ -18,8 +19,7 @@ bool set_to_offload(const Scene& s) {
 }
 
 Claim evaluate(const Scene& s, const MarkView& m) {
-  const bool failed =
-      !s.exceptions.empty() || !s.ooms.empty() || s.book.find("core", "stall").count > 0 || !s.exits.empty();
+  const bool failed = !s.exceptions.empty() || !s.ooms.empty() || !stall_signs(s).empty() || !s.exits.empty();
   if (failed || (!m("offload") && !set_to_offload(s))) return {};
   std::vector<int> proof;
   for (const int line : m("time").lines) {

@@ -72,8 +72,9 @@ Claim evaluate(const Scene& s, const MarkView& m) {
   const auto speaking = s.book.ranks_of(data);
   std::vector<int> ran_out;
   std::copy_if(data.begin(), data.end(), std::back_inserter(ran_out), [&](int line) {
-    return matches_any("exhausted|empty|stopiteration|no more|ran out|end of data|finished|leaving|validate epoch|val, rank",
-                       s.book.at(line).low);
+    return matches_any(
+        "exhausted|empty|stopiteration|no more|ran out|end of data|finished|leaving|validate epoch|val, rank",
+        s.book.at(line).low);
   });
   const auto dry = s.book.ranks_of(ran_out);
   const bool odd_rank = !s.desync.behind.empty() || s.desync.absent.size() == 1;
