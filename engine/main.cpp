@@ -43,9 +43,15 @@ Json devices() {
   return out;
 }
 
+Json backends() {
+  Json out = {"shm", "gloo"};
+  if (cuda_devices() > 0) out.push_back("nccl");
+  return out;
+}
+
 int print_info() {
   const Json out = {
-      {"libtorch", TORCH_VERSION},     {"backends", {"shm", "gloo"}},
+      {"libtorch", TORCH_VERSION},     {"backends", backends()},
       {"devices", devices()},          {"cores", std::thread::hardware_concurrency()},
       {"kernels", row_kernels_name()}, {"bf16_products", product_dtype(at::kBFloat16) == at::kFloat ? "fp32" : "bf16"}};
   std::printf("%s\n", to_text(out, 2).c_str());
