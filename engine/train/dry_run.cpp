@@ -19,15 +19,19 @@ constexpr const char* kPhases[] = {"start", "forward", "head and loss", "backwar
 constexpr std::int64_t kDifferent = 3;
 
 // Full of the longest documents. Labels are real: which tokens have one decides how much is computed.
-Batch full_batch(std::int64_t packs, std::int64_t max_seq_len) {
+Batch full_batch(std::int64_t tokens, std::int64_t max_seq_len) {
   Batch batch;
-  const std::int64_t tokens = packs * max_seq_len;
   const at::TensorOptions sizes = at::TensorOptions().dtype(at::kLong).device(at::kMeta);
   batch.tokens = at::empty({tokens}, sizes);
   batch.positions = at::empty({tokens}, sizes);
   batch.labels = at::zeros({tokens}, at::kLong);
-  for (std::int64_t start = 0; start <= tokens; start += max_seq_len) batch.starts.push_back(start);
+  for (std::int64_t start = 0; start < tokens; start += max_seq_len) batch.starts.push_back(start);
+  batch.starts.push_back(tokens);
   return batch;
+}
+
+std::int64_t most_tokens(const RunSpec& spec) {
+  return spec.data.dynamic() ? spec.max_tokens_per_rank : spec.packs_per_micro_batch() * spec.data.max_seq_len;
 }
 
 std::int64_t micro_batches(const RunSpec& spec) {
@@ -50,7 +54,7 @@ void add(TrafficLog& total, const TrafficLog& more, std::int64_t times) {
 
 // The gradients of one step, as the training loop orders them.
 TrafficLog one_step(ShardedModel& sharded, const RunSpec& spec, std::int64_t count, TrafficLog& log) {
-  const Batch batch = full_batch(spec.packs_per_micro_batch(), spec.data.max_seq_len);
+  const Batch batch = full_batch(most_tokens(spec), spec.data.max_seq_len);
   const std::int64_t played = std::min(count, kDifferent);
   TrafficLog total;
   for (std::int64_t m = 0; m < played; ++m) {
@@ -69,7 +73,7 @@ DryRun dry_run(const Model& model, const RunSpec& spec) {
   DryRun out;
   out.ranks = spec.ranks;
   out.micro_batches = micro_batches(spec);
-  out.tokens = spec.packs_per_micro_batch() * spec.data.max_seq_len;
+  out.tokens = most_tokens(spec);
   for (const auto& group : model.groups()) {
     for (const auto& param : make_layout(group.params, 1).params) out.parameters += param.numel();
   }

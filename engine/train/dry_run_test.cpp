@@ -176,6 +176,14 @@ TEST(DryRun, RecomputingKeepsFewerActivations) {
   EXPECT_LT(peak_with("selective"), peak_with("none"));
 }
 
+TEST(DryRun, DynamicMicroBatchesAreFullToTheBudget) {
+  RunSpec spec = spec_of(8);
+  spec.max_tokens_per_rank = 5;
+  EXPECT_EQ(play(true, spec).tokens, 4);
+  spec.data.batching = "dynamic";
+  EXPECT_EQ(play(true, spec).tokens, 5);
+}
+
 TEST(DryRun, CountsWhatRanksReallySend) {
   for (const bool tied : {true, false}) {
     for (const int ranks : {2, 3, 4}) {
