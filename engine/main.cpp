@@ -87,6 +87,7 @@ int main(int argc, char** argv) {
   sigaction(SIGTERM, &action, nullptr);
   sigaction(SIGINT, &action, nullptr);
   signal(SIGPIPE, SIG_IGN);
+  signal(SIGXFSZ, SIG_IGN);  // a write over the file size limit is an error with a name instead
   int code = 70;
   try {
     code = fx::engine::run({argv + 1, argv + argc});

@@ -26,7 +26,8 @@ const Fields<StartEvent>& fields_for(const StartEvent&) {
           .add("reduce_dtype", &StartEvent::reduce_dtype, "of gradient reduction")
           .add("packs", &StartEvent::packs, "in the data set")
           .add("documents", &StartEvent::documents, "in the data set")
-          .add("product_gflops", &StartEvent::product_gflops, "of one rank's matrix products on this machine");
+          .add("product_gflops", &StartEvent::product_gflops, "of one rank's matrix products on this machine")
+          .add("trained", &StartEvent::trained, "parameters that are trained");
   return fields;
 }
 
@@ -51,7 +52,8 @@ const Fields<CheckpointEvent>& fields_for(const CheckpointEvent&) {
                                  .required()
                                  .add("path", &CheckpointEvent::path, "complete folder")
                                  .add("seconds", &CheckpointEvent::seconds, "training stood still")
-                                 .add("bytes", &CheckpointEvent::bytes, "written");
+                                 .add("bytes", &CheckpointEvent::bytes, "written")
+                                 .add("write_seconds", &CheckpointEvent::write_seconds, "in the background");
   return fields;
 }
 

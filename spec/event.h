@@ -22,6 +22,7 @@ struct StartEvent {
   std::string param_dtype, reduce_dtype;
   long long packs = 0, documents = 0;  // in the data set
   double product_gflops = 0;           // of one rank's matrix products here; 0: not measured
+  long long trained = 0;               // parameters, of the whole model or of its adapters; 0: not said
 };
 
 struct StepEvent {
@@ -41,6 +42,7 @@ struct CheckpointEvent {
   std::string path;    // complete folder
   double seconds = 0;  // time that training stood still for it
   long long bytes = 0;
+  double write_seconds = 0;  // in the background, by rank 0; 0: written while training stood still
 };
 
 struct FinishEvent {

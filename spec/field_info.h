@@ -69,6 +69,24 @@ void write_child(Json& out, const std::string& key, const std::function<void(Jso
 void write_children(Json& out, const std::string& key, std::size_t count,
                     const std::function<void(std::size_t index, Json& child)>& fill);
 
+// A nested struct or an optional one: made to be read into, and held (or nullptr) to be printed.
+template <class T>
+T& made(T& value) {
+  return value;
+}
+template <class T>
+T& made(std::optional<T>& value) {
+  return value.emplace();
+}
+template <class T>
+const T* held(const T& value) {
+  return &value;
+}
+template <class T>
+const T* held(const std::optional<T>& value) {
+  return value ? &*value : nullptr;
+}
+
 std::string field_type(const std::string*);
 std::string field_type(const long long*);
 std::string field_type(const double*);

@@ -44,18 +44,17 @@ class Fields {
           if (in.*member) write_value(out, key, *(in.*member));
         });
   }
-  // A nested struct.
-  template <class M>
-  Fields& add(std::string name, M T::*member, std::string help, const Fields<M>& nested) {
+  // A nested struct, or an optional one (absent or null: nullopt).
+  template <class M, class N>
+  Fields& add(std::string name, M T::*member, std::string help, const Fields<N>& nested) {
     entries_.push_back([member, &nested](const Json& j, const FieldInfo&, const std::string& p, ReadLog& log, T& out) {
-      nested.read(j, p, log, out.*member);
+      nested.read(j, p, log, made(out.*member));
     });
     writers_.push_back([member, &nested](const T& in, const std::string& key, Json& out) {
-      write_child(out, key, [&](Json& child) { nested.write(in.*member, child); });
+      const N* value = held(in.*member);
+      if (value != nullptr) write_child(out, key, [&](Json& child) { nested.write(*value, child); });
     });
-    infos_.push_back(
-        {std::move(name), std::move(help), "object", {}, {}, {}, {}, false, 10000, false, false, nested.infos()});
-    return *this;
+    return push_nested(std::move(name), std::move(help), "object", nested.infos());
   }
   // A list of nested structs.
   template <class M>
@@ -70,9 +69,7 @@ class Fields {
       write_children(out, key, (in.*member).size(),
                      [&](std::size_t i, Json& child) { nested.write((in.*member)[i], child); });
     });
-    infos_.push_back(
-        {std::move(name), std::move(help), "array", {}, {}, {}, {}, false, 10000, false, false, nested.infos()});
-    return *this;
+    return push_nested(std::move(name), std::move(help), "array", nested.infos());
   }
 
   // These change the field added last.
@@ -132,6 +129,11 @@ class Fields {
     infos_.push_back(std::move(field));
     entries_.push_back(std::move(entry));
     writers_.push_back(std::move(writer));
+    return *this;
+  }
+  Fields& push_nested(std::string name, std::string help, const char* type, std::vector<FieldInfo> children) {
+    infos_.push_back(
+        {std::move(name), std::move(help), type, {}, {}, {}, {}, false, 10000, false, false, std::move(children)});
     return *this;
   }
   template <class F>

@@ -173,6 +173,8 @@ const Fields<RunSpec>& fields_of_run() {
           .max(1e7)
           .add("optimizer", &RunSpec::optimizer, "AdamW and its schedule", optimizer_fields())
           .add("fsdp", &RunSpec::fsdp, "sharding and precision", fsdp_fields())
+          .add("lora", &RunSpec::lora, "train low-rank adapters on frozen weights (default: train all weights)",
+               lora_fields())
           .add("checkpoint", &RunSpec::checkpoint, "saving and resuming", checkpoint_fields())
           .add("seed", &RunSpec::seed, "order of the data (default 42)")
           .min(0)
@@ -187,6 +189,7 @@ void fill_defaults(RunSpec& spec) {
   if (spec.global_batch_size == 0) {
     spec.global_batch_size = spec.ranks * std::max<long long>(1, spec.packs_per_micro_batch());
   }
+  if (spec.lora && spec.lora->alpha == 0) spec.lora->alpha = 2 * static_cast<double>(spec.lora->rank);
   auto& reshard = spec.fsdp.reshard_after_forward;
   if (reshard.group_size == 1) reshard = {false, 0};
   if (reshard.group_size == spec.fsdp.shard) reshard = {true, 0};
@@ -243,15 +246,17 @@ std::vector<Error> cross_check(const RunSpec& spec) {
                                       "at most " + std::to_string(*spec.steps)));
   }
   check_sharding(spec, errors);
+  if (spec.lora) check_lora(*spec.lora, errors);
   return errors;
 }
 
 // Fields that ask for another run than the one that would be made without them.
 void refuse_other_methods(const Json& json, std::vector<Error>& errors) {
-  for (const char* name : {"lora", "qlora", "peft", "adapter", "quantization"}) {
+  for (const char* name : {"qlora", "peft", "adapter", "quantization"}) {
     if (!json.is_object() || !json.contains(name) || json[name].is_null() || json[name] == false) continue;
-    errors.push_back(unsupported(name, "the engine trains all weights; it has no adapters and no quantized base",
-                                 "remove it to train all weights, or use PEFT under accelerate"));
+    errors.push_back(unsupported(name,
+                                 "the engine has LoRA adapters (\"lora\") but no other kind, and no quantized base",
+                                 "use \"lora\", or PEFT under accelerate"));
   }
 }
 

@@ -8,6 +8,7 @@
 
 #include "spec/field_info.h"
 #include "spec/json.h"
+#include "spec/lora_spec.h"
 
 namespace fx {
 
@@ -85,6 +86,7 @@ struct RunSpec {
   long long global_batch_size = 0;
   OptimizerSpec optimizer;
   FsdpSpec fsdp;
+  std::optional<LoraSpec> lora;  // none: all weights are trained
   CheckpointSpec checkpoint;
   long long seed = 42;
 

@@ -85,12 +85,12 @@ TEST(RunSpec, IgnoresUnknownFieldsWithAWarning) {
 
 TEST(RunSpec, RefusesAMethodThatItWouldOtherwiseIgnore) {
   Json json = *parse_json(kSmall);
-  json["lora"] = {{"rank", 8}};
+  json["qlora"] = {{"rank", 8}};
   const auto parsed = parse_run_spec(json);
   ASSERT_FALSE(parsed);
   EXPECT_EQ(parsed.error().code, ErrorCode::kUnsupported);
-  EXPECT_EQ(parsed.error().field, "lora");
-  json["lora"] = nullptr;
+  EXPECT_EQ(parsed.error().field, "qlora");
+  json["qlora"] = nullptr;
   EXPECT_TRUE(parse_run_spec(json));
 }
 

@@ -55,6 +55,10 @@ void check_paths(const RunSpec& spec, std::vector<Error>& errors) {
     errors.push_back(invalid_argument("data.path", "there is no file " + quote_input(spec.data.path),
                                       "give a file on this machine"));
   }
+  if (spec.lora && !spec.lora->adapter.empty() && !std::filesystem::is_directory(spec.lora->adapter, code)) {
+    errors.push_back(invalid_argument("lora.adapter", "there is no folder " + quote_input(spec.lora->adapter),
+                                      "give a PEFT adapter folder on this machine, or leave it out"));
+  }
   if (std::filesystem::exists(spec.output, code) && !std::filesystem::is_directory(spec.output, code)) {
     errors.push_back(invalid_argument("output", "is a file, not a folder: " + quote_input(spec.output),
                                       "name a folder that the run may make"));
@@ -87,6 +91,7 @@ Result<Json> launch(const Json& arguments, ToolContext& context) {
   }
   RunSpec& spec = parsed->spec;
   for (auto* path : {&spec.model, &spec.data.path, &spec.output}) make_absolute(*path);
+  if (spec.lora && !spec.lora->adapter.empty()) make_absolute(spec.lora->adapter);
   check_paths(spec, errors);
   check_ranks(spec, errors, parsed->warnings);
   if (!errors.empty()) return combine(std::move(errors));

@@ -45,6 +45,11 @@ Json plan_arguments(const RunSpec& spec, Json config) {
                    {"reshard_after_forward", spec.fsdp.reshard_after_forward.free_after_forward},
                    {"cpu_offload", spec.fsdp.cpu_offload},
                    {"activation_checkpointing", checkpointing_of(spec.fsdp.activation_checkpointing)}};
+  if (spec.lora) {
+    training["method"] = "lora";
+    training["lora_rank"] = spec.lora->rank;
+    training["lora_targets"] = adapted_modules(*spec.lora);
+  }
   if (spec.fsdp.replicate > 1) training["shard_size"] = spec.fsdp.shard;
   return {{"model", std::move(config)},
           {"hardware", {{"gpu", "CPU"}, {"gpus_per_node", spec.ranks}, {"nodes", 1}}},

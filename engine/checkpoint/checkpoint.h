@@ -1,14 +1,18 @@
 // Training checkpoints: fp32 master weights and AdamW state in one safetensors file of whole tensors, so that a run
-// saved on N ranks resumes on any number. A folder counts only once its COMMITTED file is there, which is written last.
+// saved on N ranks resumes on any number. Groups in which nothing is trained are left out. A folder counts only once
+// its COMMITTED file is there, which is written last.
 #pragma once
 
 #include <filesystem>
 #include <optional>
+#include <vector>
 
 #include "engine/checkpoint/weights.h"
 #include "engine/train/optimizer.h"
 
 namespace fx::engine {
+
+inline constexpr const char* kCommitMarker = "COMMITTED";
 
 struct CheckpointInfo {
   std::filesystem::path folder;
@@ -17,6 +21,8 @@ struct CheckpointInfo {
 
 // <output>/checkpoints/step_0000042
 std::filesystem::path checkpoint_root(const std::filesystem::path& output);
+// Newest first.
+std::vector<CheckpointInfo> complete_checkpoints(const std::filesystem::path& root);
 // The newest complete one; half-written ones are skipped.
 std::optional<CheckpointInfo> newest_checkpoint(const std::filesystem::path& root);
 

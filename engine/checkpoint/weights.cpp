@@ -16,11 +16,10 @@ FileDtype dtype_of_source(const HfFolder& source) {
 }
 
 Result<void> write_rows(HfOutput& out, Groups& groups) {
-  const auto master = [&](std::size_t g) { return groups[g]->master(); };
-  auto written =
-      for_each_owned(groups, Owned::kAll, master, [&](const std::string& name, RowRange rows, std::span<float> values) {
-        return out.write_rows(name, rows.begin, rows.count(), values);
-      });
+  auto written = for_each_weight(groups, Weights::kAll, Access::kRead,
+                                 [&](const std::string& name, RowRange rows, std::span<float> values) {
+                                   return out.write_rows(name, rows.begin, rows.count(), values);
+                                 });
   return written ? out.sync() : written;
 }
 
@@ -36,27 +35,36 @@ Result<void> agree(Collectives& comm, const std::string& what, const Result<void
   return unavailable(what + " failed on rank " + std::to_string(other), "see that rank's log");
 }
 
-Result<void> load_weights(const HfFolder& folder, Groups& groups) {
-  const auto master = [&](std::size_t g) { return groups[g]->master(); };
-  return for_each_owned(groups, Owned::kAll, master,
-                        [&](const std::string& name, RowRange rows, std::span<float> values) {
-                          return folder.read_rows(name, rows.begin, rows.count(), values);
-                        });
+Result<void> load_weights(const HfFolder& folder, Groups& groups, Weights which) {
+  return for_each_weight(groups, which, Access::kWrite,
+                         [&](const std::string& name, RowRange rows, std::span<float> values) {
+                           return folder.read_rows(name, rows.begin, rows.count(), values);
+                         });
 }
 
-Result<void> save_model(const HfFolder& source, Groups& groups, Mesh& mesh, const std::filesystem::path& output,
-                        bool merge) {
+Result<void> save_together(Mesh& mesh, const std::filesystem::path& output, const SaveStep& create,
+                           const SaveStep& write) {
   Collectives& comm = mesh.world();
   const std::filesystem::path staging = output.parent_path() / ("." + output.filename().string() + ".saving");
-  HfOutput out(plan_hf_output(source.shape(), dtype_of_source(source)), staging);
   Result<void> mine;
-  if (comm.rank() == 0) mine = out.create(source.folder());
+  if (comm.rank() == 0) mine = create(staging);
   if (auto all = agree(comm, "creating the output folder", mine); !all) return all;
-  if (mesh.replica() == 0) mine = out.open();  // all copies are equal: the first one is written
-  if (mesh.replica() == 0 && mine) mine = write_rows(out, groups);
-  if (auto all = agree(comm, "writing the model", mine); !all) return all;
-  if (comm.rank() == 0) mine = merge ? publish_files(staging, output) : publish_folder(staging, output);
-  return agree(comm, "publishing the model", mine);
+  if (mesh.replica() == 0) mine = write(staging);  // all copies are equal: the first one is written
+  if (auto all = agree(comm, "writing the output", mine); !all) return all;
+  if (comm.rank() == 0) mine = publish_files(staging, output);
+  return agree(comm, "publishing the output", mine);
+}
+
+Result<void> save_model(const HfFolder& source, Groups& groups, Mesh& mesh, const std::filesystem::path& output) {
+  const HfOutputPlan plan = plan_hf_output(source.shape(), dtype_of_source(source));
+  return save_together(
+      mesh, output,
+      [&](const std::filesystem::path& staging) { return HfOutput(plan, staging).create(source.folder()); },
+      [&](const std::filesystem::path& staging) {
+        HfOutput out(plan, staging);
+        auto opened = out.open();
+        return opened ? write_rows(out, groups) : opened;
+      });
 }
 
 }  // namespace fx::engine

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <string>
 
 #include "base/result.h"
@@ -10,14 +11,17 @@
 
 namespace fx::engine {
 
-// Fills the groups' master shards. Padding stays zero.
-Result<void> load_weights(const HfFolder& folder, Groups& groups);
+// Fills this rank's rows of the weights. Padding stays zero.
+Result<void> load_weights(const HfFolder& folder, Groups& groups, Weights which = Weights::kAll);
 
-// Collective. Writes the model as an HF folder (weights in the dtype of the source files, config and tokenizer files
-// copied) into a staging folder beside output and puts it in place when all ranks are done. With merge, files of output
-// that are not the model's stay. Every rank gets the error of any of them.
-Result<void> save_model(const HfFolder& source, Groups& groups, Mesh& mesh, const std::filesystem::path& output,
-                        bool merge);
+// Collective. Rank 0 makes a staging folder beside output, the ranks of the first copy write their rows into it, and
+// rank 0 moves its files into output, where other files stay. Every rank gets the error of any of them.
+using SaveStep = std::function<Result<void>(const std::filesystem::path& staging)>;
+Result<void> save_together(Mesh& mesh, const std::filesystem::path& output, const SaveStep& create,
+                           const SaveStep& write);
+
+// Collective. The model as an HF folder: weights in the dtype of the source files, config and tokenizer files copied.
+Result<void> save_model(const HfFolder& source, Groups& groups, Mesh& mesh, const std::filesystem::path& output);
 
 // Collective: the same outcome on every rank. An error of one rank becomes an error on all, naming the rank.
 Result<void> agree(Collectives& comm, const std::string& what, const Result<void>& mine);

@@ -27,9 +27,10 @@ class Meeting {
     arrive(lock);
     return shown_;
   }
-  void done() {
+  void done(int rank) {
     std::unique_lock lock(mutex_);
     arrive(lock);
+    shown_[static_cast<std::size_t>(rank)] = at::Tensor();
   }
   void fail() {
     const std::lock_guard lock(mutex_);
@@ -98,7 +99,7 @@ class Local : public Collectives {
   Wait start_all_gather(at::Tensor out, at::Tensor in) override {
     const auto all = meeting_.show(rank_, in);
     for (int r = 0; r < size_; ++r) out.narrow(0, r * in.numel(), in.numel()).copy_(all[static_cast<std::size_t>(r)]);
-    meeting_.done();
+    meeting_.done(rank_);
     return [] {};
   }
   Wait start_reduce_scatter(at::Tensor out, at::Tensor in) override {
@@ -106,7 +107,7 @@ class Local : public Collectives {
     const std::int64_t n = out.numel();
     at::Tensor sum = all[0].narrow(0, rank_ * n, n).to(at::kFloat, false, true);
     for (std::size_t r = 1; r < all.size(); ++r) sum.add_(all[r].narrow(0, rank_ * n, n));
-    meeting_.done();
+    meeting_.done(rank_);
     out.copy_(sum);
     return [] {};
   }
@@ -114,7 +115,7 @@ class Local : public Collectives {
     const auto all = meeting_.show(rank_, inout);
     at::Tensor result = all[0].clone();
     for (std::size_t r = 1; r < all.size(); ++r) result = max ? at::maximum(result, all[r]) : result.add(all[r]);
-    meeting_.done();
+    meeting_.done(rank_);
     inout.copy_(result);
   }
 

@@ -14,10 +14,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Everything beside the weights that a loader looks for.
-const std::vector<std::string>& companion_files() {
-  static const std::vector<std::string> names = {"generation_config.json",
-                                                 "tokenizer.json",
+const std::vector<std::string>& tokenizer_files() {
+  static const std::vector<std::string> names = {"tokenizer.json",
                                                  "tokenizer_config.json",
                                                  "special_tokens_map.json",
                                                  "added_tokens.json",
@@ -33,13 +31,11 @@ std::string_view config_dtype(FileDtype dtype) {
   return dtype == FileDtype::kF32 ? "float32" : dtype == FileDtype::kF16 ? "float16" : "bfloat16";
 }
 
-Result<void> copy_companions(const fs::path& from, const fs::path& to) {
-  for (const auto& name : companion_files()) {
-    std::error_code code;
-    if (!fs::exists(from / name, code)) continue;
-    fs::copy_file(from / name, to / name, fs::copy_options::overwrite_existing, code);
-    if (code) return file_error(to / name, "cannot copy", code.value());
-  }
+Result<void> copy_if_there(const fs::path& from, const fs::path& to, const std::string& name) {
+  std::error_code code;
+  if (!fs::exists(from / name, code)) return {};
+  fs::copy_file(from / name, to / name, fs::copy_options::overwrite_existing, code);
+  if (code) return file_error(to / name, "cannot copy", code.value());
   return {};
 }
 
@@ -63,6 +59,13 @@ Result<void> write_index(const HfOutputPlan& plan, const fs::path& folder) {
 }
 
 }  // namespace
+
+Result<void> copy_tokenizer_files(const fs::path& from, const fs::path& to) {
+  for (const auto& name : tokenizer_files()) {
+    if (auto copied = copy_if_there(from, to, name); !copied) return copied;
+  }
+  return {};
+}
 
 HfOutputPlan plan_hf_output(const ModelShape& shape, FileDtype dtype, std::uint64_t max_file_bytes) {
   HfOutputPlan plan;
@@ -97,7 +100,8 @@ Result<void> HfOutput::create(const fs::path& source_model) const {
   if (plan_.files.size() > 1) {
     if (auto made = write_index(plan_, folder_); !made) return made;
   }
-  if (auto copied = copy_companions(source_model, folder_); !copied) return copied;
+  if (auto copied = copy_tokenizer_files(source_model, folder_); !copied) return copied;
+  if (auto copied = copy_if_there(source_model, folder_, "generation_config.json"); !copied) return copied;
   return write_config(source_model, folder_, plan_.files.front().header.tensors.front().dtype);
 }
 

@@ -29,6 +29,9 @@ struct HfOutputPlan {
 };
 HfOutputPlan plan_hf_output(const ModelShape& shape, FileDtype dtype, std::uint64_t max_file_bytes = 5'000'000'000);
 
+// Tokenizer and chat template files of a model folder, those that are there.
+Result<void> copy_tokenizer_files(const std::filesystem::path& from, const std::filesystem::path& to);
+
 class HfOutput {
  public:
   HfOutput(HfOutputPlan plan, std::filesystem::path folder) : plan_(std::move(plan)), folder_(std::move(folder)) {}

@@ -39,10 +39,16 @@ bool is_weights(const std::string& name) {
   return name.starts_with("model") && name.ends_with(".safetensors");
 }
 
+Result<void> finish_publishing(const fs::path& staging, const fs::path& final_folder) {
+  std::error_code code;
+  fs::remove(staging, code);
+  return sync_folder(final_folder);
+}
+
 // What points at other files comes last, so that no reader follows it to a file that is not there yet.
 int order_of(const std::string& name) {
   if (is_weights(name)) return 0;
-  return name.ends_with(".index.json") ? 1 : name == "config.json" ? 2 : 0;
+  return name.ends_with(".index.json") ? 1 : name == "config.json" || name == "adapter_config.json" ? 2 : 0;
 }
 
 }  // namespace
@@ -86,15 +92,15 @@ Result<void> publish_files(const fs::path& staging, const fs::path& final_folder
     fs::rename(staging / name, final_folder / name, code);
     if (code) return file_error(final_folder / name, "cannot publish", code.value());
   }
-  // Weights and an index of the model that was there before would be found by a loader.
+  // Weights and an index of the model that was there before would be found by a loader. An adapter replaces no model.
   const std::set<std::string> fresh(names.begin(), names.end());
+  if (std::none_of(names.begin(), names.end(), is_weights)) return finish_publishing(staging, final_folder);
   for (const auto& entry : fs::directory_iterator(final_folder, code)) {
     const std::string name = entry.path().filename().string();
     const bool stale = (is_weights(name) || name == "model.safetensors.index.json") && !fresh.contains(name);
     if (stale) fs::remove(entry.path(), code);
   }
-  fs::remove(staging, code);
-  return sync_folder(final_folder);
+  return finish_publishing(staging, final_folder);
 }
 
 }  // namespace fx::engine

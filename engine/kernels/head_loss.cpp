@@ -79,15 +79,17 @@ void add_grad(const at::Tensor& param, const at::Tensor& grad) {
   }
 }
 
-// The gradient of the rows, in hidden's dtype; adds the head's to head_grad, which is made when undefined.
-at::Tensor head_backward(const at::Tensor& dlogits, const at::Tensor& rows, const at::Tensor& head,
+// The gradient of the rows, in hidden's dtype; of a trained head, adds its own to head_grad, which is made when
+// undefined.
+at::Tensor head_backward(const at::Tensor& dlogits, const at::Tensor& rows, const at::Tensor& head, bool trained,
                          at::Tensor& head_grad) {
   const bool first_chunk = !head_grad.defined();
-  if (first_chunk) head_grad = at::empty_like(head);
+  if (trained && first_chunk) head_grad = at::empty_like(head);
   at::Tensor drows = at::zeros_like(rows);
   for_panels(head, rows.scalar_type(), [&](std::int64_t first, std::int64_t count) {
     const at::Tensor dpart = dlogits.narrow(1, first, count);
     drows.addmm_(dpart, widen_for_products(head.narrow(0, first, count)));
+    if (!trained) return;
     at::Tensor grad = head_grad.narrow(0, first, count);
     const at::Tensor more = at::mm(dpart.t(), rows);
     if (first_chunk) {
@@ -110,7 +112,7 @@ struct HeadGradients {
   at::Tensor hidden, head;  // undefined without labels or when no gradient was asked for
 };
 HeadGradients labelled_rows(const at::Tensor& hidden, const at::Tensor& head, const at::Tensor& labels, float scale,
-                            bool with_gradient) {
+                            bool with_gradient, bool trained) {
   HeadGradients out;
   const at::Tensor labelled = at::nonzero(labels.ge(0)).view({-1});
   const at::Tensor targets = at::index_select(labels, 0, labelled);
@@ -122,7 +124,7 @@ HeadGradients labelled_rows(const at::Tensor& hidden, const at::Tensor& head, co
     const at::Tensor rows = rows_at(hidden, index).to(wide);
     at::Tensor logits = logits_of(rows, head);
     out.loss_sum += cross_entropy_rows(logits, targets.narrow(0, begin, index.numel()), scale, with_gradient);
-    if (with_gradient) out.hidden.index_copy_(0, index, head_backward(logits, rows, head, out.head));
+    if (with_gradient) out.hidden.index_copy_(0, index, head_backward(logits, rows, head, trained, out.head));
   }
   return out;
 }
@@ -140,7 +142,7 @@ HeadResult norm_head_loss(const at::Tensor& x, const at::Tensor& norm, double ep
   HeadGradients gradients;
   {
     const at::NoGradGuard guard;
-    gradients = labelled_rows(hidden.detach(), head.detach(), labels, scale, with_gradient);
+    gradients = labelled_rows(hidden.detach(), head.detach(), labels, scale, with_gradient, head.requires_grad());
   }
   HeadResult result{gradients.loss_sum, {}};
   if (!with_gradient) return result;

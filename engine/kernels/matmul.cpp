@@ -76,7 +76,8 @@ at::Tensor converted(const at::Tensor& from, at::ScalarType dtype) {
 class Linear : public Function<Linear> {
  public:
   static at::Tensor forward(AutogradContext* ctx, const at::Tensor& x, const at::Tensor& weight) {
-    ctx->save_for_backward({x, weight});
+    // A frozen weight's gradient is all that x would be needed for.
+    ctx->save_for_backward({weight.requires_grad() ? x : at::Tensor(), weight});
     const at::Tensor y = at::mm(widen_for_products(x), widen_for_products(weight).t());
     return converted(y, x.scalar_type());
   }
@@ -86,9 +87,39 @@ class Linear : public Function<Linear> {
     const at::Tensor &x = saved[0], &weight = saved[1];
     const at::Tensor dy = widen_for_products(grads[0]);
     at::Tensor dx, dw;
-    if (ctx->needs_input_grad(0)) dx = converted(at::mm(dy, widen_for_products(weight)), x.scalar_type());
+    if (ctx->needs_input_grad(0)) dx = converted(at::mm(dy, widen_for_products(weight)), grads[0].scalar_type());
     if (ctx->needs_input_grad(1)) dw = converted(at::mm(dy.t(), widen_for_products(x)), weight.scalar_type());
     return {dx, dw};
+  }
+};
+
+class AdaptedLinear : public Function<AdaptedLinear> {
+ public:
+  static at::Tensor forward(AutogradContext* ctx, const at::Tensor& x, const at::Tensor& weight, const at::Tensor& a,
+                            const at::Tensor& b, double scale) {
+    const at::Tensor wide = widen_for_products(x);
+    const at::Tensor low = at::mm(wide, widen_for_products(a).t()).mul_(scale);
+    at::Tensor y = at::mm(wide, widen_for_products(weight).t());
+    y.addmm_(low, widen_for_products(b).t());
+    ctx->save_for_backward({x, weight, a, b, low});
+    ctx->saved_data["scale"] = scale;
+    return converted(y, x.scalar_type());
+  }
+
+  static variable_list backward(AutogradContext* ctx, variable_list grads) {
+    const auto saved = ctx->get_saved_variables();
+    const at::Tensor &x = saved[0], &weight = saved[1], &a = saved[2], &b = saved[3], &low = saved[4];
+    const at::Tensor dy = widen_for_products(grads[0]);
+    const at::Tensor dlow = at::mm(dy, widen_for_products(b)).mul_(ctx->saved_data["scale"].toDouble());
+    at::Tensor dx, dw, da, db;
+    if (ctx->needs_input_grad(0)) {
+      dx = at::mm(dy, widen_for_products(weight));
+      dx = converted(dx.addmm_(dlow, widen_for_products(a)), x.scalar_type());
+    }
+    if (ctx->needs_input_grad(1)) dw = converted(at::mm(dy.t(), widen_for_products(x)), weight.scalar_type());
+    if (ctx->needs_input_grad(2)) da = converted(at::mm(dlow.t(), widen_for_products(x)), a.scalar_type());
+    if (ctx->needs_input_grad(3)) db = converted(at::mm(dy.t(), low), b.scalar_type());
+    return {dx, dw, da, db, at::Tensor()};
   }
 };
 
@@ -114,6 +145,11 @@ at::Tensor widen_for_products(const at::Tensor& tensor) {
 
 at::Tensor product(const at::Tensor& x, const at::Tensor& weight) {
   return Linear::apply(x, weight);
+}
+
+at::Tensor adapted_product(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& a, const at::Tensor& b,
+                           float scale) {
+  return AdaptedLinear::apply(x, weight, a, b, static_cast<double>(scale));
 }
 
 }  // namespace fx::engine

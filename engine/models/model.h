@@ -24,11 +24,23 @@ struct Batch {
   std::vector<std::int64_t> starts;  // documents are [starts[d], starts[d + 1]); first 0, last T
 };
 
+// A low-rank change of one of a stage's weights: weight + scale * b a, with a and b out of another group.
+struct StageAdapter {
+  std::size_t param = 0;  // place in StageDef::params
+  std::size_t a = 0, b = 0;
+};
+struct StageAdapters {
+  std::size_t group = 0;  // index into Model::groups; the same in every stage that has adapters
+  float scale = 1;
+  std::vector<StageAdapter> list;  // empty: none
+};
+
 // A stage of the forward pass. Several stages may use the parameters of one group (tied embedding and head).
 struct StageDef {
   std::string name;                 // "embedding", "layer 3", "head"
   std::size_t group = 0;            // index into Model::groups
   std::vector<std::size_t> params;  // indices into that group, in the order in which the stage wants them
+  StageAdapters adapters;
 };
 
 struct GroupDef {
@@ -41,7 +53,16 @@ struct HeadResult {
   at::Tensor grad_input;  // [T, hidden]; undefined when no gradient was asked for
 };
 
-using StageParams = std::vector<at::Tensor>;  // full parameters in StageDef::params order
+// What a stage computes with.
+struct StageParams {
+  struct Adapter {
+    at::Tensor a, b;  // [rank, in], [out, rank]; undefined: none
+  };
+  std::vector<at::Tensor> full;   // parameters in StageDef::params order
+  std::vector<Adapter> adapters;  // as long as full, or empty
+  float adapter_scale = 1;
+  const at::Tensor& operator[](std::size_t place) const { return full[place]; }
+};
 
 // Stage 0 embeds, the last one is the head, the others are blocks. Const and free of communication.
 class Model {

@@ -61,8 +61,14 @@ ParamGroup::ParamGroup(std::string name, const std::vector<ParamDef>& params, Mi
     slice_layout_ = make_layout(params, mesh.slice()->size());
     slice_wire_ = place(slice_layout_);
   }
-  master_ = offload ? at::zeros({layout_.shard_numel}, at::TensorOptions().dtype(at::kFloat).pinned_memory(true))
-                    : at::zeros({layout_.shard_numel}, options(at::kFloat));
+  const auto kept = [&](std::int64_t numel, at::ScalarType dtype) {
+    return at::zeros({numel}, offload ? at::TensorOptions().dtype(dtype).pinned_memory(true) : options(dtype));
+  };
+  if (trainable_.empty()) {
+    frozen_ = kept(shard_wire_, wire_dtype_);
+  } else {
+    master_ = kept(layout_.shard_numel, at::kFloat);
+  }
   held_.resize(trainable_.size());
   make_params();
 }
@@ -116,7 +122,20 @@ at::Tensor ParamGroup::rows_view(const at::Tensor& flat, const GroupLayout& layo
   return flat.narrow(0, param.shard_offset, rows.count() * param.row_size).view({rows.count(), param.row_size});
 }
 
+at::Tensor ParamGroup::weight_rows(std::size_t index) const {
+  if (master_.defined()) return rows_view(master_, layout_, index);
+  const ParamLayout& param = layout_.params[index];
+  const RowRange rows = rows_of(param.def.shape[0], rank(), layout_.size);
+  at::Tensor part = frozen_.narrow(0, param.wire_offset, rows.count() * param.row_size * param.unit);
+  if (wire_dtype_ == at::kByte) part = part.view(dtype_of(param.def));
+  return part.view({rows.count(), param.row_size});
+}
+
 void ParamGroup::fill_input(const at::Tensor& input) const {
+  if (frozen_.defined()) {
+    input.copy_(frozen_, kWithoutWaiting);
+    return;
+  }
   if (wire_dtype_ != at::kByte) {
     input.copy_(master_, kWithoutWaiting);
     return;

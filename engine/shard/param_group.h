@@ -41,8 +41,12 @@ class ParamGroup {
   // Over the ranks of one copy, of which this one is rank().
   const GroupLayout& layout() const { return layout_; }
   int rank() const { return mesh_.shard().rank(); }
-  // fp32 master weights of this rank, flat [layout().shard_numel]; padding is zero and stays so.
+  // fp32 master weights of this rank, flat [layout().shard_numel]; padding is zero and stays so. Undefined in a group
+  // where nothing is trained: its only copy is in the dtype of the all-gather.
   at::Tensor& master() { return master_; }
+  // This rank's rows of one parameter where they are kept: a view [rows, row_size] of the master weights, or of that
+  // copy.
+  at::Tensor weight_rows(std::size_t param) const;
   // The trainable parameters alone: the layout of gradients and optimizer states.
   const GroupLayout& grad_layout() const { return grad_layout_; }
   // For each of them, its index in layout().
@@ -89,6 +93,7 @@ class ParamGroup {
   at::ScalarType wire_dtype_;
   std::int64_t shard_wire_ = 0, slice_wire_ = 0;  // elements of the wire dtype that a rank sends
   at::Tensor master_;
+  at::Tensor frozen_;  // instead of it, when nothing is trained: what this rank sends, [shard_wire_]
   at::Tensor grad_;
   at::Tensor full_buffer_;          // persistent object; its storage is resized to 0 and back
   std::vector<at::Tensor> params_;  // views of it with version counters of their own

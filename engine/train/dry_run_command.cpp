@@ -7,6 +7,7 @@
 #include "base/file.h"
 #include "base/text.h"
 #include "engine/files/hf_folder.h"
+#include "engine/lora/adapted_model.h"
 #include "engine/train/dry_run.h"
 #include "engine/train/train_command.h"
 
@@ -66,7 +67,7 @@ int dry_run_command(const std::vector<std::string>& arguments) {
   }
   const auto shape = read_folder_shape(spec->model);
   if (!shape) return print_failure(shape.error());
-  const DryRun run = dry_run(*make_model(*shape), *spec);
+  const DryRun run = dry_run(*with_adapters(make_model(*shape), *shape, spec->lora), *spec);
   std::fputs((options->json ? to_text(to_json(run), 2) + "\n" : to_table(run)).c_str(), stdout);
   return 0;
 }

@@ -9,10 +9,13 @@
 
 #include "base/clock.h"
 #include "base/file.h"
-#include "engine/checkpoint/checkpoint.h"
 #include "engine/data/batches.h"
 #include "engine/device/device.h"
 #include "engine/kernels/matmul.h"
+#include "engine/lora/adapted_model.h"
+#include "engine/lora/adapters.h"
+#include "engine/train/checkpoint_schedule.h"
+#include "engine/train/finite.h"
 #include "engine/train/policy.h"
 
 namespace fx::engine {
@@ -62,25 +65,25 @@ class Run {
         reporter_(reporter),
         folder_(folder),
         data_(data),
-        model_(make(folder.shape())),
+        model_(with_adapters(make(folder.shape()), folder.shape(), spec.lora)),
         sharded_(*model_, policy_of(spec.fsdp), comm),
-        optimizer_(spec.optimizer, sharded_.groups()) {}
+        optimizer_(spec.optimizer, sharded_.groups()),
+        checkpoints_(spec, sharded_.groups(), optimizer_, sharded_.mesh(), reporter) {}
 
   Result<void> load() {
-    if (auto loaded = agree(comm_, "loading the model", load_weights(folder_, sharded_.groups())); !loaded) {
-      return loaded;
-    }
+    if (auto loaded = agree(comm_, "loading the model", load_start()); !loaded) return loaded;
     const auto checkpoint = spec_.checkpoint.resume ? newest_checkpoint(checkpoint_root(spec_.output)) : std::nullopt;
     if (checkpoint) {
       first_step_ = checkpoint->step;
       if (auto loaded = load_checkpoint(*checkpoint, sharded_.groups(), optimizer_, sharded_.mesh()); !loaded)
         return loaded;
     }
-    reporter_.report(StartEvent{comm_.size(), data_.steps, first_step_, parameter_count(folder_.shape()),
-                                comm_.backend(), spec_.fsdp.param_dtype, spec_.fsdp.reduce_dtype,
-                                static_cast<long long>(data_.packs.packs.size()),
-                                static_cast<long long>(data_.file.info().documents),
-                                comm_.device().is_cpu() ? product_gflops(scalar_type(spec_.fsdp.param_dtype)) : 0});
+    reporter_.report(StartEvent{
+        comm_.size(), data_.steps, first_step_, parameter_count(folder_.shape()), comm_.backend(),
+        spec_.fsdp.param_dtype, spec_.fsdp.reduce_dtype, static_cast<long long>(data_.packs.packs.size()),
+        static_cast<long long>(data_.file.info().documents),
+        comm_.device().is_cpu() ? product_gflops(scalar_type(spec_.fsdp.param_dtype)) : 0,
+        spec_.lora ? adapter_parameter_count(folder_.shape(), *spec_.lora) : parameter_count(folder_.shape())});
     return {};
   }
 
@@ -90,17 +93,17 @@ class Run {
     long long step = first_step_;
     for (; step < data_.steps && !stopping; ++step) {
       auto stopped = one_step(step, stop);
-      if (!stopped) return stopped.error();
-      stopping = *stopped;
-      const bool due = spec_.checkpoint.every > 0 && (step + 1) % spec_.checkpoint.every == 0;
-      if (stopping || due) {
-        if (auto saved = checkpoint(step + 1); !saved) return saved;
+      if (!stopped) {
+        (void)checkpoints_.finish().has_value();  // the step's own error says more
+        return stopped.error();
       }
+      stopping = *stopped;
+      if (auto saved = checkpoints_.after_step(step + 1, stopping); !saved) return saved;
     }
+    if (auto saved = checkpoints_.finish(); !saved) return saved;
     if (!stopping) {
       comm_.recorder().enter("saving the model");
-      if (auto saved = save_model(folder_, sharded_.groups(), sharded_.mesh(), spec_.output, true); !saved)
-        return saved;
+      if (auto saved = save_result(); !saved) return saved;
     }
     const double seconds = static_cast<double>(monotonic_millis() - began) / 1000;
     reporter_.report(FinishEvent{step, stopping ? "stopped" : "succeeded", stopping ? "" : spec_.output, seconds});
@@ -108,6 +111,18 @@ class Run {
   }
 
  private:
+  Result<void> load_start() {
+    if (!spec_.lora) return load_weights(folder_, sharded_.groups());
+    auto loaded = load_weights(folder_, sharded_.groups(), Weights::kFrozen);
+    if (!loaded) return loaded;
+    return load_adapters(folder_.shape(), *spec_.lora, static_cast<std::uint64_t>(spec_.seed), sharded_.groups());
+  }
+
+  Result<void> save_result() {
+    if (!spec_.lora) return save_model(folder_, sharded_.groups(), sharded_.mesh(), spec_.output);
+    return save_adapters(folder_, *spec_.lora, sharded_.groups(), sharded_.mesh(), spec_.output);
+  }
+
   // True when any rank was asked to stop.
   Result<bool> one_step(long long step, const std::atomic<bool>& stop) {
     const std::int64_t began = monotonic_millis();
@@ -141,9 +156,7 @@ class Run {
     const double mean = total[0] / static_cast<double>(std::max<std::int64_t>(1, valid));
     const double norm = clip_gradients(sharded_.groups(), spec_.optimizer.clip_grad, sharded_.mesh());
     if (!std::isfinite(mean) || !std::isfinite(norm)) {
-      return internal_error("step " + std::to_string(step + 1) + ": the " +
-                            (std::isfinite(mean) ? "gradient norm" : "loss") +
-                            " is not finite; lower optimizer.lr, or look for bad data in this step's packs");
+      return not_finite_error(step + 1, mean, sharded_.groups(), comm_);
     }
     comm_.recorder().enter("optimizer");
     const double lr = learning_rate(spec_.optimizer, step, data_.steps);
@@ -164,17 +177,6 @@ class Run {
                                std::vector<double>(values, values + comm_.size())});
   }
 
-  Result<void> checkpoint(long long step) {
-    const std::int64_t began = monotonic_millis();
-    comm_.recorder().enter("checkpoint");
-    const auto root = checkpoint_root(spec_.output);
-    auto bytes = save_checkpoint(root, step, spec_.checkpoint.keep, sharded_.groups(), optimizer_, sharded_.mesh());
-    if (!bytes) return bytes.error();
-    reporter_.report(CheckpointEvent{step, newest_checkpoint(root)->folder.string(),
-                                     static_cast<double>(monotonic_millis() - began) / 1000, *bytes});
-    return {};
-  }
-
   const RunSpec& spec_;
   Collectives& comm_;
   const Reporter& reporter_;
@@ -183,6 +185,7 @@ class Run {
   std::unique_ptr<Model> model_;
   ShardedModel sharded_;
   AdamW optimizer_;
+  CheckpointSchedule checkpoints_;
   long long first_step_ = 0;
 };
 
@@ -205,8 +208,6 @@ Result<void> check_supported(const RunSpec& spec, int world_size, at::Device dev
     errors.push_back(unsupported("fsdp.cpu_offload",
                                  "the ranks compute on the CPU: the shards are in host memory already", "use false"));
   }
-  if (spec.checkpoint.async)
-    errors.push_back(unsupported("checkpoint.async", "checkpoints are written synchronously", "use false"));
   if (errors.empty()) return {};
   return combine(std::move(errors));
 }

@@ -25,8 +25,10 @@ AdamW::AdamW(const OptimizerSpec& spec, std::vector<std::unique_ptr<ParamGroup>>
     : spec_(spec), groups_(groups) {
   for (const auto& group : groups) {
     const std::int64_t numel = group->grad_layout().shard_numel;
+    states_.emplace_back();
+    if (numel == 0) continue;
     const at::TensorOptions options = group->master().options();
-    states_.push_back({at::zeros({numel}, options), at::zeros({numel}, options)});
+    states_.back() = {at::zeros({numel}, options), at::zeros({numel}, options)};
   }
 }
 

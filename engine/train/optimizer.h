@@ -12,7 +12,7 @@ namespace fx::engine {
 // Learning rate of a step (from 0): linear warm-up (step + 1) / warmup_steps, then the schedule down to 0 at the end.
 double learning_rate(const OptimizerSpec& spec, long long step, long long steps);
 
-// Optimizer state of one group: none for frozen parameters.
+// Optimizer state of one group: none for frozen parameters, undefined in a group of nothing else.
 struct AdamState {
   at::Tensor exp_avg, exp_avg_sq;  // fp32 [grad_layout().shard_numel]
 };

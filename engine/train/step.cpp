@@ -2,6 +2,8 @@
 
 #include <ATen/core/grad_mode.h>
 
+#include <algorithm>
+
 namespace fx::engine {
 
 namespace {
@@ -9,6 +11,7 @@ namespace {
 std::size_t first_trainable_stage(const Model& model) {
   const auto& stages = model.stages();
   for (std::size_t stage = 0; stage < stages.size(); ++stage) {
+    if (!stages[stage].adapters.list.empty()) return stage;
     const auto& params = model.groups()[stages[stage].group].params;
     for (const std::size_t index : stages[stage].params) {
       if (params[index].trainable) return stage;
@@ -31,9 +34,31 @@ ShardedModel::ShardedModel(const Model& model, const StepPolicy& policy, Collect
 }
 
 StageParams ShardedModel::params_of(std::size_t stage) {
+  const StageDef& def = model_.stages()[stage];
   StageParams params;
-  for (const std::size_t index : model_.stages()[stage].params) params.push_back(group_of(stage).params()[index]);
+  for (const std::size_t index : def.params) params.full.push_back(group_of(stage).params()[index]);
+  if (def.adapters.list.empty()) return params;
+  const auto& adapters = groups_[def.adapters.group]->params();
+  params.adapters.resize(params.full.size());
+  params.adapter_scale = def.adapters.scale;
+  for (const auto& adapter : def.adapters.list) {
+    params.adapters[adapter.param] = {adapters[adapter.a], adapters[adapter.b]};
+  }
   return params;
+}
+
+std::vector<std::size_t> ShardedModel::groups_of(std::size_t stage) const {
+  const StageDef& def = model_.stages()[stage];
+  if (def.adapters.list.empty()) return {def.group};
+  return {def.group, def.adapters.group};
+}
+
+void ShardedModel::start_unshard(std::size_t stage) {
+  for (const std::size_t group : groups_of(stage)) groups_[group]->start_unshard();
+}
+
+void ShardedModel::wait_unshard(std::size_t stage) {
+  for (const std::size_t group : groups_of(stage)) groups_[group]->wait_unshard();
 }
 
 // The embedding's and the head's groups are used at both ends of a micro-batch or right at the turn: freeing them would
@@ -49,21 +74,24 @@ bool ShardedModel::recomputes(std::size_t stage) const {
 }
 
 // Of the stages that the backward reaches.
-bool ShardedModel::is_first_use(std::size_t stage) const {
+bool ShardedModel::is_first_use(std::size_t stage, std::size_t group) const {
   for (std::size_t i = first_trainable_; i < stage; ++i) {
-    if (model_.stages()[i].group == model_.stages()[stage].group) return false;
+    const auto used = groups_of(i);
+    if (std::find(used.begin(), used.end(), group) != used.end()) return false;
   }
   return true;
 }
 
-// Wait for this stage's parameters, start gathering the next one's, compute, free. Returns the head's input.
+// Adapters are gathered once, before the first stage that has some, and stay until its backward: they are small, and
+// one call moves them all. Wait for this stage's parameters, start gathering the next one's, compute, free. Returns the
+// head's input.
 at::Tensor ShardedModel::forward(const Batch& batch, std::vector<StageRun>* runs) {
   const std::size_t last = model_.stages().size() - 1;
   at::Tensor x;
   for (std::size_t stage = 0; stage < last; ++stage) {
     mesh_.world().recorder().enter("forward, " + model_.stages()[stage].name);
-    group_of(stage).wait_unshard();
-    group_of(stage + 1).start_unshard();
+    wait_unshard(stage);
+    start_unshard(stage + 1);
     const bool keep_graph = runs != nullptr && stage >= first_trainable_ && !recomputes(stage);
     const at::AutoGradMode mode(keep_graph);
     at::Tensor input = stage == 0 ? at::Tensor() : x.detach();
@@ -73,7 +101,7 @@ at::Tensor ShardedModel::forward(const Batch& batch, std::vector<StageRun>* runs
     if (runs != nullptr) runs->push_back({input, keep_graph ? output : at::Tensor()});
     if (!stays_full(stage)) group_of(stage).keep_slice();
   }
-  group_of(last).wait_unshard();
+  wait_unshard(last);
   return x;
 }
 
@@ -83,15 +111,17 @@ void ShardedModel::backward(const Batch& batch, std::vector<StageRun>& runs, at:
   const std::size_t last = model_.stages().size() - 1;
   ParamGroup* reducing = nullptr;
   const auto finish = [&](std::size_t stage) {
-    if (!is_first_use(stage)) return;  // an earlier stage will add to the same gradients
-    ParamGroup& group = group_of(stage);
-    group.reshard();
-    if (reducing != nullptr) reducing->wait_reduce();
-    group.start_reduce(sync);
-    reducing = &group;
+    for (const std::size_t index : groups_of(stage)) {
+      if (!is_first_use(stage, index)) continue;  // an earlier stage will add to the same gradients
+      ParamGroup& group = *groups_[index];
+      group.reshard();
+      if (reducing != nullptr) reducing->wait_reduce();
+      group.start_reduce(sync);
+      reducing = &group;
+    }
   };
   const auto prefetch = [&](std::size_t stage) {
-    if (stage > 0 && stage >= first_trainable_) group_of(stage).start_unshard();
+    if (stage > 0 && stage >= first_trainable_) start_unshard(stage);
   };
   mesh_.world().recorder().enter("backward, " + model_.stages()[last].name);
   prefetch(last - 1);
@@ -99,7 +129,7 @@ void ShardedModel::backward(const Batch& batch, std::vector<StageRun>& runs, at:
   for (std::size_t stage = last; stage-- > first_trainable_;) {
     mesh_.world().recorder().enter("backward, " + model_.stages()[stage].name);
     if (stage > 0) {
-      group_of(stage).wait_unshard();
+      wait_unshard(stage);
       prefetch(stage - 1);
     }
     StageRun& run = runs[stage];

@@ -47,9 +47,13 @@ class ShardedModel {
   void backward(const Batch& batch, std::vector<StageRun>& runs, at::Tensor grad, GradientSync sync);
   StageParams params_of(std::size_t stage);
   ParamGroup& group_of(std::size_t stage) { return *groups_[model_.stages()[stage].group]; }
+  // Its own, and that of its adapters.
+  std::vector<std::size_t> groups_of(std::size_t stage) const;
+  void start_unshard(std::size_t stage);
+  void wait_unshard(std::size_t stage);
   bool stays_full(std::size_t stage) const;
   bool recomputes(std::size_t stage) const;
-  bool is_first_use(std::size_t stage) const;
+  bool is_first_use(std::size_t stage, std::size_t group) const;
 
   const Model& model_;
   StepPolicy policy_;

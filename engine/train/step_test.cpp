@@ -165,8 +165,7 @@ TEST(Step, FrozenParametersStayAsTheyAreAndTheOthersTrainAlike) {
           for (auto& group : sharded.groups()) {
             const auto& params = group->layout().params;
             for (std::size_t i = 0; i < params.size(); ++i) {
-              if (frozen(params[i].def.name))
-                list.push_back(group->rows_view(group->master(), group->layout(), i).clone());
+              if (frozen(params[i].def.name)) list.push_back(group->weight_rows(i).clone());
             }
           }
         };

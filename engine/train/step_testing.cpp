@@ -28,7 +28,7 @@ void initialise(ShardedModel& sharded) {
       at::Tensor whole = at::randn({param.def.shape[0], param.row_size}, generator, at::kFloat) * 0.3;
       if (param.def.shape.size() == 1) whole = whole + 1;
       const RowRange rows = rows_of(param.def.shape[0], group->rank(), group->layout().size);
-      group->rows_view(group->master(), group->layout(), i).copy_(whole.narrow(0, rows.begin, rows.count()));
+      group->weight_rows(i).copy_(whole.narrow(0, rows.begin, rows.count()));
     }
   }
 }
@@ -69,7 +69,7 @@ at::Tensor FrozenModel::logits(const StageParams& params, const at::Tensor& x) c
 namespace {
 
 std::unique_ptr<Model> model_of(const Training& training) {
-  auto model = make_model(tiny(training.tied));
+  auto model = training.make ? training.make() : make_model(tiny(training.tied));
   if (!training.frozen) return model;
   return std::make_unique<FrozenModel>(std::move(model), training.frozen);
 }

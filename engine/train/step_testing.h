@@ -44,6 +44,7 @@ struct Training {
   GradientSync early = GradientSync::kFull;                  // of all micro-batches of a step but the last
   std::function<bool(const std::string& name)> frozen = {};  // none: everything is trained
   std::function<void(ShardedModel& sharded)> at_end = {};    // on every rank, one after the other
+  std::function<std::unique_ptr<Model>()> make = {};         // instead of the tiny model
 };
 
 struct Outcome {

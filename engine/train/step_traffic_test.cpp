@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "engine/comm/local.h"
+#include "engine/lora/adapted_model.h"
 #include "engine/train/step_testing.h"
 
 namespace fx::engine {
@@ -19,14 +20,21 @@ struct Case {
   bool tied = true;
   StepPolicy policy = testing::fp32_policy();
   std::function<bool(const std::string&)> frozen = [](const std::string&) { return false; };
+  const LoraSpec* adapters = nullptr;  // instead of frozen
 };
+
+std::unique_ptr<Model> model_of(const Case& c) {
+  const ModelShape shape = testing::tiny(c.tied);
+  if (c.adapters != nullptr) return std::make_unique<AdaptedModel>(make_model(shape), shape, *c.adapters);
+  return std::make_unique<testing::FrozenModel>(make_model(shape), c.frozen);
+}
 
 // What one micro-batch sends from rank 0.
 Traffic measure(const Case& c) {
   Traffic out;
   run_local_ranks(c.ranks, [&](Collectives& comm) {
-    const testing::FrozenModel model(make_model(testing::tiny(c.tied)), c.frozen);
-    ShardedModel sharded(model, c.policy, comm);
+    const auto model = model_of(c);
+    ShardedModel sharded(*model, c.policy, comm);
     testing::initialise(sharded);
     sharded.accumulate(testing::make_batch(0, comm.rank()), 1.0f);
     if (comm.rank() == 0) out = {sharded.mesh().stats().calls, sharded.mesh().stats().bytes_sent};
@@ -50,9 +58,9 @@ std::int64_t padded(const GroupDef& group, int ranks, bool trainable_only) {
 
 // (N - 1) parts of every gather and of every reduction leave a rank.
 Traffic formula(const Case& c, std::int64_t param_bytes, std::int64_t reduce_bytes) {
-  const testing::FrozenModel model(make_model(testing::tiny(c.tied)), c.frozen);
+  const auto model = model_of(c);
   Traffic out;
-  for (const auto& group : model.groups()) {
+  for (const auto& group : model->groups()) {
     const std::int64_t gathered = padded(group, c.ranks, false) * param_bytes * (c.ranks - 1);
     out.calls += 1, out.bytes += gathered;  // forward
     if (is_block(group) && c.policy.reshard_after_forward) {
@@ -116,6 +124,32 @@ TEST(Traffic, OfCopiesAddsOneAllReduceAGroup) {
   const std::int64_t calls = measure(c).calls;
   c.policy.replicate = 2;
   EXPECT_EQ(measure(c).calls, calls + 4);
+}
+
+TEST(Traffic, OfAdaptersIsOneGatherAndOneReductionAndTheBaseIsOnlyGathered) {
+  LoraSpec lora;
+  lora.rank = 5;
+  for (const int ranks : {2, 3, 4}) {
+    for (const bool tied : {true, false}) {
+      for (const bool reshard : {true, false}) {
+        Case c{ranks, tied};
+        c.policy.reshard_after_forward = reshard;
+        c.policy.precision.param_dtype = at::kBFloat16;
+        c.adapters = &lora;
+        EXPECT_EQ(measure(c), formula(c, 2, 4)) << ranks << tied << reshard;
+        std::int64_t base_calls = 4 + (tied ? 0 : 1) + (reshard ? 3 : 0), base_bytes = 0, rows = 0;
+        const auto plain = make_model(testing::tiny(tied));
+        for (const auto& group : plain->groups()) {
+          base_bytes += padded(group, ranks, false) * 2 * (ranks - 1) * (is_block(group) && reshard ? 2 : 1);
+        }
+        for (const auto& adapter : adapters_of(testing::tiny(tied), lora)) {
+          rows += (5 + ranks - 1) / ranks * adapter.a.shape[1] + (adapter.b.shape[0] + ranks - 1) / ranks * 5;
+        }
+        EXPECT_EQ(measure(c).calls, base_calls + 2);
+        EXPECT_EQ(measure(c).bytes, base_bytes + rows * (2 + 4) * (ranks - 1));
+      }
+    }
+  }
 }
 
 }  // namespace

@@ -39,18 +39,22 @@ struct Sizes {
 Sizes sizes_of(const ModelShape& m, const ParamCount& c, const Setting& s, const Machine& machine) {
   Sizes z{};
   const double n = shards_of(s, machine).weights, tokens = s.micro_batch * s.seq;
-  z.weights = z.grads = 4 * c.total / n;
-  z.optimizer = 8 * c.total / n;
+  // Adapters alone have gradients, moments and fp32 weights; the base is kept in the dtype of compute.
+  const bool lora = is_lora(s);
+  const double trained = lora ? s.lora_params : c.total;
+  z.weights = (4 * trained + (lora ? s.param_bytes * c.total : 0)) / n;
+  z.grads = 4 * trained / n;
+  z.optimizer = 8 * trained / n;
   z.activations = tokens * kept_bytes(m, s);
   // At the loss the head's group is full, and with it every block that is not freed after forward.
   const double head = std::max(c.embedding, c.head);
-  z.gathered = s.param_bytes * (head + (s.reshard ? 0 : c.largest_layer * m.layers));
-  // Logits of one chunk, the head's whole gradient, and the gradients of the head's input.
+  z.gathered = s.param_bytes * (head + (s.reshard ? 0 : c.largest_layer * m.layers) + (lora ? trained : 0));
+  // Logits of one chunk, a trained head's whole gradient, and the gradients of the head's input.
   const double logits = std::min(kLogits, kLogitBytes * m.vocab * std::min(kLossChunk, tokens));
-  z.loss = logits + s.param_bytes * (head + 3 * tokens * m.hidden);
+  z.loss = logits + s.param_bytes * ((lora ? 0 : head) + 3 * tokens * m.hidden);
   // The largest group at the end: its gradient, the reduction's input and output. Tied, the embedding's own gradient is
   // added to the head's while the parameters are still full, which is less.
-  z.reduction = (s.param_bytes + s.reduce_bytes + s.reduce_bytes / n) * head;
+  z.reduction = (s.param_bytes + s.reduce_bytes + s.reduce_bytes / n) * (lora ? trained : head);
   return z;
 }
 

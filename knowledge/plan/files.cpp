@@ -170,6 +170,8 @@ std::string sbatch_file(const Machine& m) {
   return out;
 }
 
+constexpr double kEngineProjections = 7;  // of a block, all of which may have adapters
+
 // Our engine recomputes whole blocks: all, every second one, or none.
 const char* engine_checkpointing(Checkpointing c) {
   return c == Checkpointing::kFull ? "full" : c == Checkpointing::kNone ? "none" : "selective";
@@ -206,7 +208,13 @@ std::string run_spec(const Plan& plan) {
                        {"cpu_offload", s.offload},
                        {"activation_checkpointing", engine_checkpointing(s.checkpointing)}}},
                      {"seed", 1}};
-  return to_text(spec, 2) + "\n";
+  Json out = spec;
+  if (is_lora(s)) {
+    // Two are the planner's usual targets.
+    const Json targets = s.adapted_modules == kEngineProjections ? Json{"all-linear"} : Json{"q_proj", "v_proj"};
+    out["lora"] = {{"rank", static_cast<long long>(s.lora_rank)}, {"target_modules", targets}};
+  }
+  return to_text(out, 2) + "\n";
 }
 
 // Why a program cannot run this setting; empty when it can.
@@ -220,7 +228,10 @@ std::string beyond_torchtitan(const Setting& s) {
   return is_lora(s) ? "it trains all weights, not adapters" : "";
 }
 std::string beyond_engine(const Setting& s) {
-  if (is_lora(s)) return "our engine trains all weights, not adapters, from a plan";
+  if (s.quant != Quant::kNone) return "our engine has no quantized base";
+  if (is_lora(s) && s.adapted_modules != 2 && s.adapted_modules != kEngineProjections) {
+    return "it would have to name the adapted projections: write lora.target_modules by hand";
+  }
   if (s.tp * s.pp * s.cp * s.ep > 1) return "our engine shards over data-parallel ranks only";
   if (s.optimizer != Optimizer::kAdamw && s.optimizer != Optimizer::kAdamwFused) return "our engine has AdamW only";
   return {};

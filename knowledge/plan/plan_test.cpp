@@ -205,6 +205,30 @@ TEST(Plan, RunSpecFileIsAValidSpec) {
   EXPECT_EQ(spec->spec.fsdp.shard, 2);
 }
 
+TEST(Plan, RunSpecFileOfAdaptersAsksForThem) {
+  Json json = arguments(kSmol, R"({"gpu":"cpu","gpus_per_node":2})",
+                        R"({"method":"lora","lora_rank":8,"lora_targets":["all-linear"],"seq_len":1024})");
+  json["files"] = {"run_spec"};
+  const auto plan = try_plan(json);
+  ASSERT_TRUE(plan);
+  const auto spec = parse_run_spec_text(plan->files.at(0).second);
+  ASSERT_TRUE(spec) << spec.error().message;
+  ASSERT_TRUE(spec->spec.lora);
+  EXPECT_EQ(spec->spec.lora->rank, 8);
+  json["training"]["method"] = "qlora";
+  EXPECT_TRUE(try_plan(json)->files.empty());
+}
+
+TEST(Plan, AdaptersNeedLittleMemoryOnTheEngine) {
+  const auto memory = [](const char* training) {
+    return plan_of(kSmol, R"({"gpu":"cpu","gpus_per_node":2,"cpu_cores":2})", training).chosen.memory.allocated;
+  };
+  const double full = memory(R"({"method":"full","seq_len":512,"micro_batch":1})");
+  const double lora = memory(R"({"method":"lora","lora_rank":8,"seq_len":512,"micro_batch":1})");
+  // Of 135 million parameters on two ranks 14 bytes each are not needed; activations and the program are.
+  EXPECT_LT(lora, 0.6 * full);
+}
+
 std::vector<std::string> mistakes(const Json& json) {
   std::vector<std::string> fields;
   const auto plan = try_plan(json);

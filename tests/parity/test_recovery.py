@@ -1,5 +1,6 @@
 """Checkpoints: stop and go on, also on another number of ranks, gives the run that was never stopped."""
 import pathlib
+import resource
 import signal
 import tempfile
 import time
@@ -40,6 +41,39 @@ class Recovery(unittest.TestCase):
         (newest / "COMMITTED").unlink()
         rest = support.run(self.spec("cut", 2, 4, resume=True), self.work / "run-cut-b")
         self.assertEqual([s["step"] for s in rest], [3, 4])
+
+    def test_checkpoints_in_the_background_resume_like_the_others(self):
+        whole = support.run(self.spec("whole-b", 2, 6), self.work / "run-whole-b")
+        support.run(self.spec("later", 2, 4, **{"every": 2, "async": True}), self.work / "run-later-a")
+        saved = support.events(self.work / "run-later-a", "checkpoint")
+        self.assertEqual([e["step"] for e in saved], [2, 4])
+        self.assertTrue(all(e["seconds"] >= 0 and e["bytes"] > 0 for e in saved))
+        rest = support.run(self.spec("later", 3, 6, resume=True), self.work / "run-later-b")
+        support.assert_close(self, [s["loss"] for s in rest], [s["loss"] for s in whole[4:]], 1e-5, "loss")
+
+    def test_a_writer_that_fails_in_the_background_is_named_at_a_next_step_on_every_rank(self):
+        folder = self.work / "run-full"
+        processes = support.start_ranks(self.spec("full", 2, 1_000_000, **{"every": 1, "async": True}), folder)
+        resource.prlimit(processes[1].pid, resource.RLIMIT_FSIZE, (4096, 4096))  # rank 1's disk is "full"
+        codes = support.wait_ranks(processes, timeout=60)
+        self.assertTrue(all(code > 0 for code in codes), codes)
+        self.assertIn("writing the checkpoint failed on rank 1", (folder / "rank_0.log").read_text())
+        self.assertIn("state.safetensors", (folder / "rank_1.log").read_text())
+        self.assertEqual(list((self.work / "full/checkpoints").glob("*/COMMITTED")), [])
+
+    def test_a_run_killed_while_it_saves_resumes_from_the_newest_complete_checkpoint(self):
+        folder = self.work / "run-kill"
+        processes = support.start_ranks(self.spec("kill", 2, 1_000_000, **{"every": 1, "keep": 3, "async": True}), folder)
+        deadline = time.time() + 60
+        while len(support.events(folder, "checkpoint")) < 4 and time.time() < deadline:
+            time.sleep(0.01)
+        for process in processes:
+            process.kill()
+        support.wait_ranks(processes)
+        complete = sorted((self.work / "kill/checkpoints").glob("*/COMMITTED"))
+        newest = int(complete[-1].parent.name.split("_")[1])
+        rest = support.run(self.spec("kill", 2, newest + 2, resume=True), self.work / "run-kill-b")
+        self.assertEqual([s["step"] for s in rest], [newest + 1, newest + 2])
 
     def test_sigterm_to_one_rank_ends_all_with_a_checkpoint_and_exit_0(self):
         folder = self.work / "run-stop"

@@ -46,12 +46,12 @@ std::size_t find_param(const GroupDef& group, const std::string& ending) {
 
 std::vector<StageDef> make_stages(const std::vector<GroupDef>& groups, const ModelShape& shape,
                                   const std::vector<std::string>& more) {
-  std::vector<StageDef> stages = {{"embedding", 0, {find_param(groups[0], "embed_tokens.weight")}}};
+  std::vector<StageDef> stages = {{"embedding", 0, {find_param(groups[0], "embed_tokens.weight")}, {}}};
   const char* block[] = {"input_layernorm.weight", "q_proj.weight",  "k_proj.weight",
                          "v_proj.weight",          "o_proj.weight",  "post_attention_layernorm.weight",
                          "gate_proj.weight",       "up_proj.weight", "down_proj.weight"};
   for (std::size_t g = 1; g <= static_cast<std::size_t>(shape.layers); ++g) {
-    StageDef stage{groups[g].name, g, {}};
+    StageDef stage{groups[g].name, g, {}, {}};
     for (const char* ending : block) stage.params.push_back(find_param(groups[g], ending));
     for (const auto& ending : more) stage.params.push_back(find_param(groups[g], ending));
     stages.push_back(std::move(stage));
@@ -59,8 +59,14 @@ std::vector<StageDef> make_stages(const std::vector<GroupDef>& groups, const Mod
   const std::size_t group = shape.tied ? 0 : groups.size() - 1;
   const char* weight = shape.tied ? "embed_tokens.weight" : "lm_head.weight";
   stages.push_back(
-      {"head", group, {find_param(groups[group], "model.norm.weight"), find_param(groups[group], weight)}});
+      {"head", group, {find_param(groups[group], "model.norm.weight"), find_param(groups[group], weight)}, {}});
   return stages;
+}
+
+// x through the weight at a place, and through the adapter on it if there is one.
+at::Tensor linear(const StageParams& p, std::size_t place, const at::Tensor& x) {
+  if (p.adapters.empty() || !p.adapters[place].a.defined()) return product(x, p[place]);
+  return adapted_product(x, p[place], p.adapters[place].a, p.adapters[place].b, p.adapter_scale);
 }
 
 }  // namespace
@@ -79,7 +85,7 @@ at::Tensor Llama::embed(const StageParams& params, const Batch& batch) const {
 }
 
 Llama::Projections Llama::project(const StageParams& p, const at::Tensor& h) const {
-  return {product(h, p[1]), product(h, p[2]), product(h, p[3])};
+  return {linear(p, 1, h), linear(p, 2, h), linear(p, 3, h)};
 }
 
 at::Tensor Llama::block(const StageParams& p, const at::Tensor& x, const Batch& batch) const {
@@ -91,9 +97,9 @@ at::Tensor Llama::block(const StageParams& p, const at::Tensor& x, const Batch& 
   const at::Tensor k = rope(projected.k, cosine, sine, shape_.kv_heads);
   const at::Tensor a =
       document_attention(q, k, projected.v, batch.starts, shape_.heads, shape_.kv_heads, shape_.sliding_window);
-  const at::Tensor middle = x.add(product(a, p[4]));
+  const at::Tensor middle = x.add(linear(p, 4, a));
   const at::Tensor m = rms_norm(middle, p[5], shape_.rms_norm_eps);
-  return middle.add(product(swiglu(product(m, p[6]), product(m, p[7])), p[8]));
+  return middle.add(linear(p, 8, swiglu(linear(p, 6, m), linear(p, 7, m))));
 }
 
 HeadResult Llama::head(const StageParams& p, const at::Tensor& x, const Batch& batch, float scale,
