@@ -15,15 +15,9 @@ namespace {
 namespace fs = std::filesystem;
 
 const std::vector<std::string>& tokenizer_files() {
-  static const std::vector<std::string> names = {"tokenizer.json",
-                                                 "tokenizer_config.json",
-                                                 "special_tokens_map.json",
-                                                 "added_tokens.json",
-                                                 "vocab.json",
-                                                 "merges.txt",
-                                                 "tokenizer.model",
-                                                 "chat_template.jinja",
-                                                 "chat_template.json"};
+  static const std::vector<std::string> names = {
+      "tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json", "vocab.json",
+      "merges.txt",     "tokenizer.model",       "chat_template.jinja",     "chat_template.json"};
   return names;
 }
 
