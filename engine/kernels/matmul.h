@@ -24,8 +24,8 @@ at::Tensor widen_for_products(const at::Tensor& tensor);
 // x [T, in], weight [out, in] -> [T, out]; differentiable.
 at::Tensor product(const at::Tensor& x, const at::Tensor& weight);
 
-// x through weight + scale * b a, without making that matrix: a [rank, in], b [out, rank]; differentiable. A weight that
-// needs no gradient costs no product in the backward.
+// x through weight + scale * b a, without making that matrix: a [rank, in], b [out, rank]; differentiable. A weight
+// that needs no gradient costs no product in the backward.
 at::Tensor adapted_product(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& a, const at::Tensor& b,
                            float scale);
 
