@@ -58,6 +58,7 @@ constexpr std::string_view kOutputSchema = R"({"type":"object","properties":{
 "file":{"type":"string"},"line":{"type":"integer"},"column":{"type":"integer"},"message":{"type":"string"},
 "fix":{"type":"string"},"sources":{"type":"array","items":{"type":"string"}}}}},
 "syntax_error_files":{"type":"array","items":{"type":"string"}},
+"limits":{"type":"array","items":{"type":"string"}},
 "reason":{"type":"string"},"seems":{"type":"string"},"pointer":{"type":"string"}},
 "required":["applicable","findings"]})";
 
@@ -90,8 +91,11 @@ Result<Json> handle(const Json& json, ToolContext&) {
     out["syntax_error_files"] = Json::array();
     for (const auto& name : review.broken_files) out["syntax_error_files"].push_back(quote_input(name, 200));
   }
+  if (!review.limits.empty()) out["limits"] = review.limits;
   if (!review.applicable) {
-    out["reason"] = "No file trains or checkpoints with torch.distributed, FSDP, DCP or accelerate.";
+    out["reason"] = review.limits.empty()
+                        ? "No file trains or checkpoints with torch.distributed, FSDP, DCP or accelerate."
+                        : "Nothing that could be read trains or checkpoints with torch.distributed, FSDP, DCP or accelerate.";
     out["seems"] = review.seems;
     out["pointer"] = review.pointer;
   }

@@ -177,7 +177,10 @@ Object* Interpreter::attribute_of_class(const Class& owner, Object* self, std::s
       if (decorator == "classmethod") method->receiver = class_object(owner);
       if ((decorator == "property" || ends_with_part(decorator, "cached_property")) && self != nullptr) {
         Arguments& none = program_.arguments_.emplace_back();
-        return invoke(*function, self, method->scope, none, node);
+        Object* value = invoke(*function, self, method->scope, none, node);
+        // Computed once, kept in the object.
+        if (ends_with_part(decorator, "cached_property")) self->members.emplace_back(name, value);
+        return value;
       }
     }
     if (self == nullptr && method->receiver == nullptr) method->type = Type::kFunction;

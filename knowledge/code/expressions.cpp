@@ -253,7 +253,8 @@ Object* Interpreter::subscript(Node node) {
       continue;
     }
     // A strided or offset slice by rank: the pieces need not be equally long.
-    Object* cut = make(main_of(object)->type == Type::kSequence ? Type::kSequence : Type::kUnknown, node);
+    const Type of = main_of(object)->type;
+    Object* cut = make(of == Type::kSequence || of == Type::kModel ? of : Type::kUnknown, node);
     cut->taints = object->taints;
     cut->items = main_of(object)->items;
     cut->parent = object;

@@ -90,6 +90,8 @@ class Program {
   const std::deque<Trace>& traces() const { return traces_; }
   // Trains or checkpoints with torch.distributed, FSDP, DCP or accelerate.
   bool in_scope() const { return in_scope_; }
+  // Every statement that some execution reaches was executed: no bound on steps or events was met.
+  bool all_executed() const { return all_executed_; }
   // Some file imports this module or something of it: "accelerate".
   bool imports(std::string_view module) const;
   // Some call in any file has this canonical callee or method name (".set_epoch"), reached or not.
@@ -123,7 +125,7 @@ class Program {
   Pool<Loop> loops_;
   Pool<Context> contexts_;
   Pool<Frame> frames_;
-  bool in_scope_ = false;
+  bool in_scope_ = false, all_executed_ = true;
 };
 
 }  // namespace fx::knowledge::code

@@ -77,6 +77,8 @@ Node owner_of(Node node) {
   return {};
 }
 
+constexpr double kMaxCpuSeconds = 5;  // of parsing, for all files of a request
+
 constexpr std::string_view kScopeModules[] = {"torch.distributed",
                                               "accelerate",
                                               "torch.nn.parallel.DistributedDataParallel",
@@ -96,11 +98,13 @@ bool under_module(std::string_view name, std::string_view module) {
 }  // namespace
 
 void Reader::read(std::vector<InputFile> files) {
+  double seconds = kMaxCpuSeconds;
   for (InputFile& input : files) {
     auto file = std::make_unique<SourceFile>();
     file->name = std::move(input.name);
     file->module = module_name(file->name);
-    file->syntax = python::Syntax::parse(std::move(input.text));
+    file->syntax = python::Syntax::parse(std::move(input.text), std::min(seconds, python::kMaxCpuSeconds));
+    seconds -= file->syntax->cpu_seconds();
     file->cut_off = file->syntax->has_errors() && ends_open(file->syntax->text());
     program_.files_.push_back(std::move(file));
   }

@@ -63,6 +63,7 @@ bool Interpreter::spent() {
   ++steps_;
   if (steps_ < root_limit_ && (trace_ == nullptr || trace_->events.size() < kMaxEvents)) return false;
   if (trace_ != nullptr) trace_->complete = false;
+  program_.all_executed_ = false;
   return true;
 }
 
@@ -98,7 +99,12 @@ void Interpreter::run() {
     }
   }
   for (const Function* function : roots) {
-    if (!executed_.contains(function) && steps_ < kMaxSteps && events_ < kMaxAllEvents) run_root(*function);
+    if (executed_.contains(function)) continue;
+    if (steps_ >= kMaxSteps || events_ >= kMaxAllEvents) {
+      program_.all_executed_ = false;
+      break;
+    }
+    run_root(*function);
   }
 }
 
@@ -224,7 +230,10 @@ Object* Interpreter::unknown_parameter(Node parameter, const Function& function)
   const bool batch = function.name == "forward" && function.of_class != nullptr && function.of_class->is_module;
   const Node usual = parameter.child("value");
   const bool is_switch = usual && !usual.is("none");
-  return unknown(parameter, batch && !is_switch ? static_cast<Taints>(kLocal) : Taints{0});
+  const Node name = parameter.is("typed_parameter") ? parameter.first_child() : parameter;
+  const bool named = name.text() == "batch" || name.text() == "micro_batch" || name.text() == "microbatch" ||
+                     name.text() == "mini_batch" || name.text() == "minibatch";
+  return unknown(parameter, (batch || named) && !is_switch ? static_cast<Taints>(kLocal) : Taints{0});
 }
 
 // What an annotation tells about a value that is not known otherwise.

@@ -3,6 +3,7 @@
 #include <set>
 
 #include "base/text.h"
+#include "knowledge/code/names.h"
 #include "knowledge/code_rules/checks.h"
 #include "knowledge/code_rules/participation.h"
 
@@ -36,6 +37,35 @@ std::set<Place> own_groups(const Program& program) {
   return places;
 }
 
+// The classes that a walk over modules() picks for sharding: `if isinstance(m, Expert): fully_shard(m)`.
+std::set<std::string, std::less<>> picked_classes(const Program& program) {
+  std::set<std::string, std::less<>> names;
+  for (const Trace& trace : program.traces()) {
+    for (const Event& event : trace.events) {
+      if (!event.is(EventKind::kShard) || event.subject == nullptr || !event.subject->element) continue;
+      for (const Guard* guard = event.guard; guard != nullptr; guard = guard->outer) {
+        const Object* test = main_of(guard->value);
+        if (!guard->positive || test == nullptr || test->callee != "isinstance" || test->made_by->list.size() != 2) continue;
+        const Object* classes = main_of(test->made_by->list[1].value);
+        names.emplace(last_part(classes->name));
+        for (const Object* one : classes->items) names.emplace(last_part(main_of(one)->name));
+      }
+    }
+  }
+  names.erase("");
+  return names;
+}
+
+// Of a module, or of the items of the list it is one of.
+std::string_view class_name_of(const Object* module) {
+  const Object* core = core_of(module);
+  if (core->of_class != nullptr) return core->of_class->name;
+  const Object* list = core->element ? core_of(core->parent) : nullptr;
+  if (list == nullptr || list->items.empty()) return last_part(core->callee);
+  const Object* item = core_of(list->items.front());
+  return item->of_class != nullptr ? item->of_class->name : last_part(item->callee);
+}
+
 // The innermost condition of the forward itself that depends on what it was given.
 const Guard* condition_of_forward(const Event& event) {
   const Function* function = event.frame == nullptr ? nullptr : event.frame->function;
@@ -51,13 +81,14 @@ const Guard* condition_of_forward(const Event& event) {
 
 void conditional_module_per_rank(const Program& program, Findings& findings) {
   const auto places = own_groups(program);
+  const auto classes = picked_classes(program);
   for (const Trace& trace : program.traces()) {
     for (const Event& event : trace.events) {
       const bool runs = event.is(EventKind::kForward) || event.is(EventKind::kForwardMethod);
       const Guard* guard = runs ? condition_of_forward(event) : nullptr;
       if (guard == nullptr || event.subject == nullptr) continue;
       const auto place = place_of(event.subject);
-      const bool grouped = place && places.contains(*place);
+      const bool grouped = (place && places.contains(*place)) || classes.contains(class_name_of(event.subject));
       const bool always = std::ranges::any_of(trace.events, [&](const Event& other) {
         return other.subject == event.subject &&
                (other.is(EventKind::kForward) || other.is(EventKind::kForwardMethod)) && other.pass == event.pass &&

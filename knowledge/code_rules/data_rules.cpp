@@ -1,4 +1,6 @@
 // Which rank reads which rows: samplers, iterable data sets, and their seeds.
+#include <algorithm>
+
 #include "base/text.h"
 #include "knowledge/code/names.h"
 #include "knowledge/code_rules/checks.h"
@@ -142,11 +144,22 @@ bool seeded_by_rank(const Object* generator) {
   });
 }
 
+// numpy.random.default_rng(seed + rank).permutation(n), random.Random(rank).shuffle(order)
+bool drawn_by_rank(const Event& event) {
+  if (event.callee != ".permutation" && event.callee != ".shuffle") return false;
+  const Object* source = main_of(event.receiver);
+  if (source == nullptr || source->made_by == nullptr) return false;
+  const std::string_view made = last_part(source->callee);
+  if (made != "default_rng" && made != "RandomState" && made != "Random") return false;
+  return std::ranges::any_of(source->made_by->list, [](const Argument& seed) { return seed.value->has(kRank); });
+}
+
 // order[rank::world] in the function that made the permutation, by the name it was bound to.
 bool cut_by_rank(const Event& made) {
   const Node bound = made.node.parent();
-  if (!bound.is("assignment") || made.frame == nullptr || made.frame->function == nullptr) return false;
-  const std::string_view name = bound.child("left").text();
+  const bool in_place = made.callee == ".shuffle" && !made.arguments->list.empty();
+  if ((!bound.is("assignment") && !in_place) || made.frame == nullptr || made.frame->function == nullptr) return false;
+  const std::string_view name = in_place ? made.arguments->list.front().node.text() : bound.child("left").text();
   std::vector<Node> open = {made.frame->function->node};
   while (!open.empty()) {
     const Node node = open.back();
@@ -201,6 +214,7 @@ void sampler_seed_per_rank(const Program& program, Findings& findings) {
         const Object* seed = event.arguments->get("seed", 4);
         if (seed != nullptr && seed->has(kRank)) findings.at(event);
       }
+      if (drawn_by_rank(event) && cut_by_rank(event)) findings.at(event);
       if (event.callee == "torch.randperm" && seeded_by_rank(event.arguments->get("generator")) && cut_by_rank(event))
         findings.at(event);
     }

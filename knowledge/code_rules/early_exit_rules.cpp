@@ -21,6 +21,7 @@ bool computes(const Trace& trace, const Loop& loop) {
 
 // Made from the item of a turn, from what a model gave, from a loss or a clock: other ranks have others.
 bool is_own_data(const Trace& trace, const Event& jump, const Object& object) {
+  if (object.name == "batch" || object.name.ends_with("batch")) return object.has(kLocal);
   if (object.callee.starts_with("time.") || object.callee == "next" || contains_ignoring_case(object.name, "loss"))
     return true;
   if (object.callee == "()" && object.receiver != nullptr && object.receiver->type == Type::kModel) return true;

@@ -81,10 +81,35 @@ bool any_load(const Trace& trace, const Object* model) {
   });
 }
 
+bool comes_from_a_file(const Object& state) {
+  return state.callee == "torch.load" || ends_with_part(state.callee, "load_file");
+}
+
+// A state that rank 0 read and the others made up, put into a sharded model as it is.
+const Guard* read_by_some(const Trace& trace, const Event& load) {
+  if (!load.is(EventKind::kLoadState) || load.arguments == nullptr || broadcasts_weights(load)) return nullptr;
+  const bool own = load.callee == ".load_state_dict";
+  if (!own && !ends_with_part(load.callee, "set_model_state_dict")) return nullptr;
+  const Event* shard = next_shard(trace, load.subject, 0);
+  if (shard == nullptr || !is_absent(*shard, "sync_module_states")) return nullptr;
+  const Guard* some = nullptr;
+  bool others = false;
+  for (const Object* one : alternatives(load.arguments->get(own ? "state_dict" : "model_state_dict", own ? 0 : 1))) {
+    const Guard* guard = comes_from_a_file(*one) ? made_under_rank(one) : nullptr;
+    if (guard != nullptr) some = guard;
+    others |= !comes_from_a_file(*one);
+  }
+  return others ? some : nullptr;
+}
+
 }  // namespace
 
 void rank0_load_no_broadcast(const Program& program, Findings& findings) {
   for (const Trace& trace : program.traces()) {
+    for (const Event& load : trace.events) {
+      const Guard* guard = read_by_some(trace, load);
+      if (guard != nullptr && !broadcast_after(trace, 0)) findings.at(guard->file, guard->statement);
+    }
     for (const Event& shard : trace.events) {
       if (!shard.is(EventKind::kShard) || shard.pass != 1 || !is_absent(shard, "sync_module_states")) continue;
       const Object* given = shard.arguments->get("module", 0);

@@ -110,7 +110,12 @@ bool is_part(const Event& load) {
   if (load.loop != nullptr || load.arguments == nullptr) return true;
   const Object* state = load.argument(load.callee == ".load_state_dict" ? "state_dict" : "model_state_dict",
                                       load.callee == ".load_state_dict" ? 0 : 1);
-  if (state == nullptr || (state->type == Type::kDict && state->callee.empty())) return true;
+  if (state == nullptr) return true;
+  if (state->type == Type::kDict && state->callee.empty()) {
+    // Filled from a file, name by name: the whole of it.
+    const bool filled = !state->node.first_child() && !state->members.empty() && state->members.front().first.empty();
+    return !filled || !made_from(state, is_file_state);
+  }
   return made_from(state, [](const Object& object) { return object.callee == ".state_dict"; });
 }
 

@@ -54,12 +54,22 @@ bool is_sum(const Object& object) {
   return object.callee == ".sum" || object.callee == "torch.sum";
 }
 
+// Above the sum itself, not within it, something divides or multiplies by the number of ranks.
+bool is_rescaled(const Object* value, int depth) {
+  value = main_of(value);
+  if (value == nullptr || depth == 0) return false;
+  if (value->callee == "/" || value->identity == Identity::kWorldSize || value->callee.ends_with("get_world_size")) return true;
+  if (value->callee.size() > 2 || value->made_by == nullptr) return false;
+  for (const Argument& operand : value->made_by->list) {
+    if (is_rescaled(operand.value, depth - 1)) return true;
+  }
+  return false;
+}
+
 bool divides_by_local_count(const Object& object) {
   if (object.callee != "/" || object.made_by == nullptr || object.made_by->list.size() != 2) return false;
   const Object* above = object.made_by->list[0].value;
-  return made_from(above, is_sum) && is_local_count(object.made_by->list[1].value) &&
-         !made_from(above,
-                    [](const Object& part) { return part.callee == "/" || part.identity == Identity::kWorldSize; });
+  return made_from(above, is_sum) && is_local_count(object.made_by->list[1].value) && !is_rescaled(above, 6);
 }
 
 // The arguments that say how labels are averaged: of the functional call, or of the criterion that is called.

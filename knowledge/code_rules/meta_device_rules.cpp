@@ -66,6 +66,27 @@ const Event* to_empty_of(const Trace& trace, const Object* model) {
   return nullptr;
 }
 
+// param_init_fn that only allocates: the to_empty call in it. A missing node: it fills, or is not seen, or rank 0 sends.
+std::pair<const SourceFile*, Node> only_allocates(const Event& shard) {
+  const Object* init = shard.argument("param_init_fn");
+  if (init == nullptr || init->function == nullptr || !is_absent(shard, "sync_module_states")) return {};
+  Node empty;
+  std::vector<Node> open = {init->function->node};
+  while (!open.empty()) {
+    const Node node = open.back();
+    open.pop_back();
+    for (Node child = node.first_child(); child; child = child.next_sibling()) open.push_back(child);
+    if (!node.is("call")) continue;
+    const Node callee = node.child("function");
+    const std::string_view name = callee.is("attribute") ? callee.child("attribute").text() : callee.text();
+    if (name == "to_empty")
+      empty = node;
+    else if (name != "device" && name != "current_device" && name != "isinstance" && name != "hasattr")
+      return {};
+  }
+  return {init->function->file, empty};
+}
+
 // A buffer of the model that no state dict holds; "" if there is none.
 std::string_view transient_buffer(const Trace& trace, const Object* model, std::uint32_t before) {
   for (std::uint32_t i = 0; i < before; ++i) {
@@ -88,7 +109,13 @@ void meta_params_uninitialized(const Program& program, Findings& findings) {
         continue;
       const Context* meta = meta_context(made);
       const Event* shard = meta == nullptr ? nullptr : next_shard(trace, made.result, made.index);
-      if (shard == nullptr || !is_absent(*shard, "param_init_fn") || !is_used(trace, made.result, shard->index))
+      if (shard == nullptr) continue;
+      if (const auto [file, empty] = only_allocates(*shard); empty) {
+        if (is_used(trace, made.result, shard->index) && !filled_after(trace, made.result, shard->index + 1))
+          findings.at(file, empty);
+        continue;
+      }
+      if (!is_absent(*shard, "param_init_fn") || !is_used(trace, made.result, shard->index))
         continue;
       if (const Event* emptied = to_empty_of(trace, made.result)) {
         if (!filled_after(trace, made.result, emptied->index + 1)) findings.at(*emptied);

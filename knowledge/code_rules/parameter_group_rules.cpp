@@ -83,6 +83,23 @@ bool separates_frozen(const Object* policy) {
          name == "CustomPolicy";
 }
 
+// The part went into a wrapper of its own before the whole did.
+bool wrapped_before(const Trace& trace, const Object* part, const Event& whole) {
+  return std::ranges::any_of(trace.events, [&](const Event& event) {
+    return event.index < whole.index && is_fsdp1(event) && core_of(event.subject) == core_of(part);
+  });
+}
+
+// Of one of a list of blocks: layer.attention.
+bool inside_a_block(const Object* part) {
+  const Object* at = core_of(core_of(part)->parent);
+  for (int i = 0; i < 8 && at != nullptr; ++i) {
+    if (at->element) return true;
+    at = core_of(at->parent);
+  }
+  return false;
+}
+
 // Adapters, or single parameters frozen: some inner layers then hold both kinds.
 bool mixes_frozen(const Trace& trace, const Event& shard) {
   const Object* core = core_of(shard.subject);
@@ -98,7 +115,9 @@ bool mixes_frozen(const Trace& trace, const Event& shard) {
     if (parameter != nullptr && same_model(model_of_parameter(parameter), core) && picks_inside_layers(event))
       return true;
     // One flat parameter for all: any frozen part makes it a mix.
-    const bool part = event.callee == ".requires_grad_" && strictly_inside(event.subject, core);
+    const bool part = event.callee == ".requires_grad_" && strictly_inside(event.subject, core) &&
+                      !wrapped_before(trace, event.subject, shard);
+    if (part && inside_a_block(event.subject)) return true;
     if (part && is_absent(shard, "auto_wrap_policy", 3) && event.argument("requires_grad", 0) != nullptr &&
         event.argument("requires_grad", 0)->is_false())
       return true;

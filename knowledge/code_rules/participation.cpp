@@ -19,9 +19,8 @@ bool is_sharded(const Trace& trace, const Object* model, bool with_ddp) {
 
 bool is_joint(const Trace& trace, const Event& event) {
   switch (event.kind) {
-    case EventKind::kForwardMethod:  // of a class that was not sent: it may compute nothing
-      return event.subject != nullptr && core_of(event.subject)->of_class != nullptr &&
-             is_sharded(trace, event.subject);
+    case EventKind::kForwardMethod:  // what it runs inside tells: it may compute nothing
+      return false;
     case EventKind::kForward:
     case EventKind::kGenerate:
       return is_sharded(trace, event.subject);

@@ -61,8 +61,13 @@ CodeReview review_code(std::vector<code::InputFile> files, const code::ReviewCon
   CodeReview review;
   const auto program = code::Program::read(std::move(files), context);
   for (const auto& file : program->files()) {
-    if (file->syntax->has_errors()) review.broken_files.push_back(file->name);
+    const std::string_view left_out = file->syntax->left_out();
+    if (!left_out.empty()) review.limits.push_back(quote_input(file->name, 200) + " " + std::string(left_out) + ".");
+    // Of a file that was not read nobody knows whether it is valid.
+    if (file->syntax->has_errors() && file->syntax->size() > 0) review.broken_files.push_back(file->name);
   }
+  if (!program->all_executed())
+    review.limits.push_back("The program is larger than what is followed: some functions were not reviewed. Send fewer files.");
   review.applicable = program->in_scope();
   if (!review.applicable) {
     for (const Look& look : kLooks) {

@@ -21,6 +21,7 @@ struct CodeReview {
   std::string pointer;      // where to go instead
   std::vector<Finding> findings;
   std::vector<std::string> broken_files;  // names of those that are no valid Python as a whole
+  std::vector<std::string> limits;        // sentences: which part was not reviewed, and why
 };
 
 // The configuration the code is launched with, when it is at hand.

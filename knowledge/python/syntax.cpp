@@ -3,6 +3,7 @@
 #include <tree_sitter/api.h>
 
 #include <algorithm>
+#include <ctime>
 #include <memory>
 
 extern "C" const TSLanguage* tree_sitter_python();
@@ -10,10 +11,8 @@ extern "C" const TSLanguage* tree_sitter_python();
 namespace fx::knowledge::python {
 namespace {
 
-// Every hundred operations the parser looks at this flag and pauses; the next call goes on. So the calls count the
-// work, which a clock does not: the same text gets the same answer on a busy machine.
+// Every hundred operations the parser looks at this flag and pauses; the next call goes on.
 constexpr std::size_t kPause = 1;
-constexpr int kMaxParseCalls = 40'000;
 constexpr int kMaxBrackets = 1000;
 
 struct ParserDelete {
@@ -44,13 +43,20 @@ bool nests_too_deep(std::string_view text) {
   return false;
 }
 
-Tree parse_text(const std::string& text) {
-  if (text.size() > kMaxBytes || nests_too_deep(text)) return nullptr;
+double thread_seconds() {
+  timespec now{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
+}
+
+// nullptr: too much work.
+Tree parse_text(const std::string& text, double cpu_seconds) {
   const Parser parser(ts_parser_new());
   if (!parser || !ts_parser_set_language(parser.get(), tree_sitter_python())) return nullptr;
   ts_parser_set_cancellation_flag(parser.get(), &kPause);
+  const double until = thread_seconds() + cpu_seconds;
   Tree tree;
-  for (int i = 0; i < kMaxParseCalls && !tree; ++i)
+  while (!tree && thread_seconds() < until)
     tree.reset(ts_parser_parse_string(parser.get(), nullptr, text.data(), static_cast<std::uint32_t>(text.size())));
   return tree;
 }
@@ -104,7 +110,8 @@ class SyntaxBuilder {
     const std::string_view kind = names_.kind(ts_node_symbol(node));
     if ((!ts_node_is_named(node) && field.empty()) || kind == "comment") return false;
     if (open_.size() >= kMaxDepth || syntax_.nodes_.size() >= kMaxNodes) {
-      syntax_.incomplete_ = true;
+      syntax_.left_out_ = open_.size() >= kMaxDepth ? "was read without what is nested deeper than 200 levels"
+                                                    : "was read up to its first million parts only";
       return false;
     }
     const TSPoint start = ts_node_start_point(node);
@@ -127,17 +134,23 @@ class SyntaxBuilder {
   std::uint32_t last_closed_ = 0;
 };
 
-Syntax::Syntax(std::string text) : text_(std::move(text)) {
-  const Tree tree = parse_text(text_);
-  if (tree) {
+Syntax::Syntax(std::string text, double cpu_seconds) : text_(std::move(text)) {
+  const double begin = thread_seconds();
+  if (text_.size() > kMaxBytes) {
+    left_out_ = "is larger than 4 MiB and was not read";
+  } else if (nests_too_deep(text_)) {
+    left_out_ = "nests brackets deeper than 1000 and was not read";
+  } else if (const Tree tree = parse_text(text_, cpu_seconds)) {
     SyntaxBuilder(*this).build(ts_tree_root_node(tree.get()));
   } else {
-    has_errors_ = incomplete_ = true;
+    left_out_ = "takes too much work to parse and was not read";
   }
+  has_errors_ = has_errors_ || nodes_.empty();
+  cpu_seconds_ = thread_seconds() - begin;
 }
 
-std::unique_ptr<const Syntax> Syntax::parse(std::string text) {
-  return std::unique_ptr<const Syntax>(new Syntax(std::move(text)));
+std::unique_ptr<const Syntax> Syntax::parse(std::string text, double cpu_seconds) {
+  return std::unique_ptr<const Syntax>(new Syntax(std::move(text), cpu_seconds));
 }
 
 std::string_view Node::kind() const {

@@ -15,6 +15,8 @@ inline constexpr int kMaxDepth = 200;
 inline constexpr std::size_t kMaxBytes = 4u << 20;
 // Nodes kept of one file; the rest of a larger file is left out.
 inline constexpr std::size_t kMaxNodes = 1u << 20;
+// Several times what the densest real code of kMaxBytes takes; text that is no Python can take far more.
+inline constexpr double kMaxCpuSeconds = 1.2;
 
 class Syntax;
 
@@ -51,14 +53,17 @@ class Node {
 
 class Syntax {
  public:
-  // Never fails: text that is no Python gives ERROR nodes; text that is too large or takes too long gives an empty
-  // tree.
-  static std::unique_ptr<const Syntax> parse(std::string text);
+  // Never fails: text that is no Python gives ERROR nodes; text that is too large or takes too much work gives an empty
+  // tree. cpu_seconds bounds the time this thread computes, which a busy machine does not change.
+  static std::unique_ptr<const Syntax> parse(std::string text, double cpu_seconds = kMaxCpuSeconds);
 
   Node root() const { return nodes_.empty() ? Node() : Node(this, 0); }
   std::string_view text() const { return text_; }
   bool has_errors() const { return has_errors_; }  // some part is not Python
-  bool incomplete() const { return incomplete_; }  // some part was left out (size, depth or time)
+  bool incomplete() const { return !left_out_.empty(); }  // some part was left out
+  // What was left out and why, as the end of a sentence about the file; empty: nothing.
+  std::string_view left_out() const { return left_out_; }
+  double cpu_seconds() const { return cpu_seconds_; }  // that parsing took
   std::size_t size() const { return nodes_.size(); }
   Node at(std::uint32_t index) const { return {this, index}; }
 
@@ -68,7 +73,7 @@ class Syntax {
  private:
   friend class Node;
   friend class SyntaxBuilder;
-  explicit Syntax(std::string text);
+  Syntax(std::string text, double cpu_seconds);
 
   struct Row {
     std::string_view kind, field;  // static storage of the grammar
@@ -77,7 +82,9 @@ class Syntax {
   };
   std::string text_;
   std::vector<Row> nodes_;
-  bool has_errors_ = false, incomplete_ = false;
+  bool has_errors_ = false;
+  std::string_view left_out_;
+  double cpu_seconds_ = 0;
 };
 
 }  // namespace fx::knowledge::python

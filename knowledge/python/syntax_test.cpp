@@ -53,6 +53,24 @@ TEST(Syntax, DeepNestingIsCutAndNeverOverflows) {
   EXPECT_TRUE(Syntax::parse(nots + "y")->incomplete());
 }
 
+TEST(Syntax, SaysWhatWasLeftOutAndWhy) {
+  EXPECT_EQ(Syntax::parse("x = 1\n")->left_out(), "");
+  EXPECT_NE(Syntax::parse(std::string(2000, '['))->left_out().find("brackets"), std::string_view::npos);
+  const auto spent = Syntax::parse("x = 1\n", 0);
+  EXPECT_NE(spent->left_out().find("too much work"), std::string_view::npos);
+  EXPECT_EQ(spent->size(), 0u);
+}
+
+TEST(Syntax, APauseOfTheParserChangesNoTree) {
+  std::string text;
+  for (int i = 0; i < 400; ++i)
+    text += "def f" + std::to_string(i) + "(a, *b):\n    if a:\n        return [x for x in b]\n    (broken\n";
+  const auto once = Syntax::parse(text), again = Syntax::parse(text);
+  ASSERT_EQ(once->size(), again->size());
+  EXPECT_GT(once->size(), 4000u);
+  EXPECT_EQ(once->root().text(), text);
+}
+
 TEST(Syntax, TextThatIsNoPythonGivesErrors) {
   EXPECT_TRUE(Syntax::parse("#include <cstdio>\nint main() { return 0; }\n")->has_errors());
   EXPECT_EQ(Syntax::parse("")->root().children().size(), 0u);

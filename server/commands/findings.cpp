@@ -26,6 +26,8 @@ void print_findings(const std::string& file, const Json& answer) {
     std::printf("%s: not applicable%s%s\n", file.c_str(), reason.empty() ? "" : ": ", reason.c_str());
   }
   for (const auto& finding : answer.value("findings", Json::array())) std::puts(line_of(file, finding).c_str());
+  for (const auto& limit : answer.value("limits", Json::array()))
+    std::printf("%s: note: %s\n", file.c_str(), limit.get<std::string>().c_str());
 }
 
 int count_errors(const Json& answer) {

@@ -74,6 +74,7 @@ class Document {
   void add_file(const Json& row) {
     const std::string file = row.at("file").get<std::string>();
     if (const auto error = row.find("error"); error != row.end()) {
+      successful_ = false;
       notifications_.push_back(
           {{"level", "error"},
            {"message", text(error->get<std::string>())},
@@ -81,6 +82,8 @@ class Document {
       return;
     }
     const Json findings = row.at("answer").value("findings", Json::array());
+    for (const auto& limit : row.at("answer").value("limits", Json::array()))
+      notifications_.push_back({{"level", "warning"}, {"message", text(limit.get<std::string>())}});
     std::map<std::string, int> seen;
     bool whole = true;
     for (const auto& finding : findings) {
@@ -95,7 +98,7 @@ class Document {
   Json take() {
     Json artifacts = Json::array();
     for (const auto& file : files_) artifacts.push_back({{"location", artifact(file)}});
-    Json invocation = {{"executionSuccessful", notifications_.empty()}};
+    Json invocation = {{"executionSuccessful", successful_}};
     if (!notifications_.empty()) invocation["toolExecutionNotifications"] = std::move(notifications_);
     const Json driver = {{"name", kProgram}, {"version", kVersion}, {"rules", std::move(rules_)}};
     Json run = {{"tool", {{"driver", driver}}},
@@ -136,6 +139,7 @@ class Document {
   }
 
   Json rules_ = Json::array(), results_ = Json::array(), notifications_ = Json::array();
+  bool successful_ = true;
   std::set<std::string> files_;
   std::map<std::string, std::size_t> indexes_;
 };
