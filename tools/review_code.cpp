@@ -93,9 +93,10 @@ Result<Json> handle(const Json& json, ToolContext&) {
   }
   if (!review.limits.empty()) out["limits"] = review.limits;
   if (!review.applicable) {
-    out["reason"] = review.limits.empty()
-                        ? "No file trains or checkpoints with torch.distributed, FSDP, DCP or accelerate."
-                        : "Nothing that could be read trains or checkpoints with torch.distributed, FSDP, DCP or accelerate.";
+    out["reason"] =
+        review.limits.empty()
+            ? "No file trains or checkpoints with torch.distributed, FSDP, DCP or accelerate."
+            : "Nothing that could be read trains or checkpoints with torch.distributed, FSDP, DCP or accelerate.";
     out["seems"] = review.seems;
     out["pointer"] = review.pointer;
   }

@@ -84,7 +84,10 @@ Object* Interpreter::builtin_call(std::string_view name, Arguments& given, Node 
     // The length of a batch is this rank's own; that of a loader is what its sampler makes it.
     const Object* at = first;
     for (int i = 0; i < 6 && at != nullptr && !at->element; ++i) at = at->parent != nullptr ? at->parent : at->receiver;
-    const Taints kept = at != nullptr && at->element ? kUneven | kRank | kReduced | kLocal : kUneven | kRank | kReduced;
+    const bool picked =
+        first->callee.starts_with("torch.") || first->callee == ".nonzero" || first->callee == ".unique";
+    const Taints kept =
+        picked || (at != nullptr && at->element) ? kUneven | kRank | kReduced | kLocal : kUneven | kRank | kReduced;
     value->taints = static_cast<Taints>(whole->taints & kept);
     return noted(value);
   }

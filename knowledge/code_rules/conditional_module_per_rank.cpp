@@ -45,7 +45,8 @@ std::set<std::string, std::less<>> picked_classes(const Program& program) {
       if (!event.is(EventKind::kShard) || event.subject == nullptr || !event.subject->element) continue;
       for (const Guard* guard = event.guard; guard != nullptr; guard = guard->outer) {
         const Object* test = main_of(guard->value);
-        if (!guard->positive || test == nullptr || test->callee != "isinstance" || test->made_by->list.size() != 2) continue;
+        if (!guard->positive || test == nullptr || test->callee != "isinstance" || test->made_by->list.size() != 2)
+          continue;
         const Object* classes = main_of(test->made_by->list[1].value);
         names.emplace(last_part(classes->name));
         for (const Object* one : classes->items) names.emplace(last_part(main_of(one)->name));

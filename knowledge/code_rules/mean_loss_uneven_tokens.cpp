@@ -58,7 +58,8 @@ bool is_sum(const Object& object) {
 bool is_rescaled(const Object* value, int depth) {
   value = main_of(value);
   if (value == nullptr || depth == 0) return false;
-  if (value->callee == "/" || value->identity == Identity::kWorldSize || value->callee.ends_with("get_world_size")) return true;
+  if (value->callee == "/" || value->identity == Identity::kWorldSize || value->callee.ends_with("get_world_size"))
+    return true;
   if (value->callee.size() > 2 || value->made_by == nullptr) return false;
   for (const Argument& operand : value->made_by->list) {
     if (is_rescaled(operand.value, depth - 1)) return true;

@@ -66,7 +66,8 @@ const Event* to_empty_of(const Trace& trace, const Object* model) {
   return nullptr;
 }
 
-// param_init_fn that only allocates: the to_empty call in it. A missing node: it fills, or is not seen, or rank 0 sends.
+// param_init_fn that only allocates: the to_empty call in it. A missing node: it fills, or is not seen, or rank 0
+// sends.
 std::pair<const SourceFile*, Node> only_allocates(const Event& shard) {
   const Object* init = shard.argument("param_init_fn");
   if (init == nullptr || init->function == nullptr || !is_absent(shard, "sync_module_states")) return {};
@@ -115,8 +116,7 @@ void meta_params_uninitialized(const Program& program, Findings& findings) {
           findings.at(file, empty);
         continue;
       }
-      if (!is_absent(*shard, "param_init_fn") || !is_used(trace, made.result, shard->index))
-        continue;
+      if (!is_absent(*shard, "param_init_fn") || !is_used(trace, made.result, shard->index)) continue;
       if (const Event* emptied = to_empty_of(trace, made.result)) {
         if (!filled_after(trace, made.result, emptied->index + 1)) findings.at(*emptied);
       } else if (!filled_after(trace, made.result, made.index + 1)) {

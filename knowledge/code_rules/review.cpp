@@ -67,7 +67,8 @@ CodeReview review_code(std::vector<code::InputFile> files, const code::ReviewCon
     if (file->syntax->has_errors() && file->syntax->size() > 0) review.broken_files.push_back(file->name);
   }
   if (!program->all_executed())
-    review.limits.push_back("The program is larger than what is followed: some functions were not reviewed. Send fewer files.");
+    review.limits.push_back(
+        "The program is larger than what is followed: some functions were not reviewed. Send fewer files.");
   review.applicable = program->in_scope();
   if (!review.applicable) {
     for (const Look& look : kLooks) {

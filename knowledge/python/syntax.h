@@ -59,7 +59,7 @@ class Syntax {
 
   Node root() const { return nodes_.empty() ? Node() : Node(this, 0); }
   std::string_view text() const { return text_; }
-  bool has_errors() const { return has_errors_; }  // some part is not Python
+  bool has_errors() const { return has_errors_; }         // some part is not Python
   bool incomplete() const { return !left_out_.empty(); }  // some part was left out
   // What was left out and why, as the end of a sentence about the file; empty: nothing.
   std::string_view left_out() const { return left_out_; }
