@@ -12,15 +12,15 @@ namespace fx::knowledge::code {
 // How a statement or a block was left.
 enum class Flow : std::uint8_t { kNormal, kBreak, kContinue, kReturn, kRaise };
 
-bool is_method_of_modules(std::string_view name);  // of every nn.Module: "eval", "parameters"
-
 class Interpreter {
  public:
   explicit Interpreter(Program& program, const class Reader& reader);
   void run();
 
  private:
-  using Body = std::function<void(Object* item)>;
+  using Then = std::function<Flow()>;
+  using Action = std::function<void()>;
+  using Consumer = std::function<void(Object*)>;
   // roots.cpp: what is executed, in which order.
   void run_module(const SourceFile& file, bool as_main);
   void run_root(const Function& function);
@@ -36,8 +36,7 @@ class Interpreter {
   Flow statement(Node node);
   Flow expression_statement(Node node);
   Flow if_statement(Node node, Node alternative_of);
-  Flow branches(Node test, Node statement, Object* value, const std::function<Flow()>& then,
-                const std::function<Flow()>& otherwise);
+  Flow branches(Node test, Node statement, Object* value, const Then& then, const Then& otherwise);
   Flow for_statement(Node node);
   Flow while_statement(Node node);
   Flow with_statement(Node node);
@@ -64,8 +63,7 @@ class Interpreter {
   Object* comparison(Node node);
   Object* subscript(Node node);
   Object* comprehension(Node node);
-  void comprehension_clauses(Node node, std::vector<Node> clauses, std::size_t next,
-                             const std::function<void()>& inner);
+  void comprehension_clauses(Node node, std::vector<Node> clauses, std::size_t next, const Action& inner);
   Object* conditional(Node node);
   Object* collection(Node node);
   Object* dictionary(Node node);
@@ -139,14 +137,8 @@ class Interpreter {
   std::vector<const Function*> stack_;
   Trace* trace_ = nullptr;
   Scope* scope_ = nullptr;
-  const SourceFile* file_ = nullptr;
-  const SourceFile* main_file_ = nullptr;
-  // The module level of the files, if all it does is define: one execution then serves every function nobody calls.
-  struct Library {
-    std::vector<Event> events;
-    const Frame* frame = nullptr;
-  };
-  std::optional<Library> library_;
+  const SourceFile *file_ = nullptr, *main_file_ = nullptr;
+  std::optional<std::pair<std::vector<Event>, const Frame*>> library_;  // the module level, if all it does is define
   const Guard* guard_ = nullptr;
   const Loop* loop_ = nullptr;
   const Context* context_ = nullptr;
@@ -156,8 +148,7 @@ class Interpreter {
   std::size_t steps_ = 0, root_limit_ = 0, events_ = 0;
   std::vector<Object*> returned_;  // by the function that runs
   std::vector<std::uint32_t> return_jumps_, loop_breaks_, turn_continues_, raises_;
-  std::vector<std::pair<const Function*, std::function<void(Object*)>*>>
-      yields_;  // generators that run, innermost last
+  std::vector<std::pair<const Function*, Consumer*>> yields_;  // generators that run, innermost last
   Object* none_ = nullptr;
 };
 

@@ -168,14 +168,14 @@ void Interpreter::end_trace() {
 
 void Interpreter::load_modules() {
   if (library_) {
-    trace_->events = library_->events;
-    frame_ = library_->frame;
+    trace_->events = library_->first;
+    frame_ = library_->second;
     return;
   }
   modules_.clear();
   class_objects_.clear();
   for (const auto& file : program_.files_) run_module(*file, false);
-  if (std::ranges::all_of(trace_->events, only_defines)) library_ = {trace_->events, frame_};
+  if (std::ranges::all_of(trace_->events, only_defines)) library_.emplace(trace_->events, frame_);
 }
 
 // A function alone; a method after its class's constructor.

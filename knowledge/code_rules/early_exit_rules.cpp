@@ -32,9 +32,17 @@ bool is_own_data(const Trace& trace, const Event& jump, const Object& object) {
   return false;
 }
 
+// What kind of thing it is, not what is in it: the same for the batches of all ranks.
+bool asks_for_the_form(const Object& value) {
+  for (const std::string_view callee : {".dim", ".keys", ".is_floating_point", "isinstance", "hasattr", "callable"}) {
+    if (value.callee == callee) return true;
+  }
+  return value.name == "shape" || value.name == "ndim" || value.name == "dtype" || value.name == "device";
+}
+
 // What a thing is told does not decide what one of its attributes says: only its own origin is looked at then.
 bool comes_from_own_data(const Trace& trace, const Event& jump, const Object* value, bool attribute, int& budget) {
-  if (value == nullptr || --budget < 0) return false;
+  if (value == nullptr || --budget < 0 || asks_for_the_form(*value)) return false;
   if (is_own_data(trace, jump, *value)) return true;
   for (const Object* item : value->items) {
     const bool follow = value->type == Type::kUnion || value->callee == "comprehension";
