@@ -43,6 +43,13 @@ std::vector<int> with_exceptions(const Scene& scene, const std::vector<int>& lin
   };
   for (const int line : lines) {
     add(line);
+    // The exception's own line above the list that goes with it.
+    for (int above = scene.book.above(line), left = 12; above >= 0 && left > 0; above = scene.book.above(above), --left) {
+      const auto body = scene.book.at(above).low_body();
+      if (scene.exception_at(above) == nullptr && trim(body).size() < body.size()) continue;
+      if (scene.exception_at(above) != nullptr && scene.exception_at(line) == nullptr) add(above);
+      break;
+    }
     for (const auto& exception : scene.exceptions) {
       if (std::find(exception.frames.begin(), exception.frames.end(), line) != exception.frames.end())
         add(exception.line);
@@ -121,6 +128,13 @@ Diagnosis diagnose(const Scene& scene) {
     return out;
   }
   const auto ranked = weigh(scene);
+  const bool any_program = !ranked.empty() && ranked.front().rule->id == "single-rank-exception" &&
+                           !scene.scope.training && scene.ranks.empty();
+  if (any_program) {
+    out.verdict = Verdict::kNotApplicable;
+    out.reason = "An exception of some program; no line tells of a trainer, of ranks or of a sharded checkpoint.";
+    return out;
+  }
   if (ranked.empty()) {
     out.verdict = Verdict::kNoFailureFound;
     out.reason =

@@ -42,7 +42,7 @@ CauseRule nccl_timeout_undetermined() {
         "watchdog caught collective operation timeout|timed out waiting*ms for"
         "|some nccl operations have failed or timed out|collective*timed out|alltoall*timeout"
         "|unbound_buffer.cc*timed out|wait timeout after|rank*failed to pass monitoredbarrier"
-        "|heartbeat monitor timed out|operation timed out|collective timeout|timeout at nccl work|detected by watchdog at work|nccl timeout|nccl*timeout after"},
+        "|heartbeat monitor timed out|operation timed out|collective timeout|timeout at nccl work|detected by watchdog at work|nccl timeout|getting socket times out|notify wait timeout|hccl*timeout|nccl*timeout after"},
        {"exception", "remote process exited|ncclremoteerror|processgroupnccl's watchdog got stuck"}},
       evaluate};
 }

@@ -85,12 +85,16 @@ bool went_well(const Scene& scene) {
   if (!stalls.empty() && stalls.back() > done) return false;
   const auto& trouble = book.find("core", "trouble").lines;
   return std::none_of(trouble.begin(), trouble.end(),
-                      [&](int line) { return line > done && !matches_any("warning|warn|[w", book.at(line).low); });
+                      [&](int line) { return line > done && book.at(line).log == book.at(done).log && !matches_any("warning|warn|[w", book.at(line).low); });
 }
 
 void leave_in_peace(const Scene& scene, std::vector<Weighed>& claims) {
   if (!went_well(scene)) return;
+  // Who finishes without a word about speed does not ask for it.
+  const bool finished = scene.book.find("core", "done").count > 0 &&
+                        !scene.book.mentions("slow|why _|bottleneck|gpu util|idle|faster|low mfu");
   for (auto& row : claims) {
+    if (finished && matches_any("throughput-", row.rule->id)) row.claim.score *= 0.4;
     if (std::find(kSilent.begin(), kSilent.end(), row.rule->id) == kSilent.end()) row.claim.score *= 0.4;
   }
 }
@@ -118,7 +122,7 @@ const std::vector<Mark>& reconcile_marks() {
   static const std::vector<Mark> marks{
       {"done",
        "training complete|training finished|finished training|train_runtime|exit code 0|exits successfully|successfully "
-       "finished|training done|max_epochs|max_steps|saved final|job finished|stopped: `max|final validation"},
+       "finished|training done|max_epochs|max_steps|saved final|job finished|stopped: `max|final validation|run finished|run complete"},
       {"trouble",
        "cancelled|preempt|killed|sigterm|sighup|signal 1|evicted|terminated|time limit|oom-kill|died|aborted"},
       {"restart", "will restart worker group|restarting worker group|restart_count=1"},

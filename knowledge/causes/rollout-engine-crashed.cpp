@@ -18,7 +18,9 @@ Claim evaluate(const Scene& s, const MarkView& m) {
         matches_any("vllm|sglang|[server]|enginecore|(engine", line.low.substr(0, 60));
     const bool framed = std::any_of(exception.frames.begin(), exception.frames.end(),
                                     [&](int frame) { return matches_any("/vllm/|/sglang/", s.book.at(frame).low); });
-    if (by_engine || framed) own.push_back(exception.line);
+    // A collective that fails in an engine inside the trainer is the ranks' affair.
+    const bool collective = matches_any("hccl|nccl", exception.message);
+    if ((by_engine || framed) && !collective) own.push_back(exception.line);
   }
   Claim out;
   if (m("dead")) out.score = own.empty() ? 0.72 : 0.88;

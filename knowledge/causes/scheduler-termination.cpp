@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "knowledge/causes/cause.h"
+#include "knowledge/causes/echo.h"
 
 namespace fx::knowledge {
 namespace {
@@ -23,7 +24,7 @@ Claim evaluate(const Scene& s, const MarkView& m) {
   const bool failed_before =
       std::any_of(s.exceptions.begin(), s.exceptions.end(), [&](const ExceptionEvent& exception) {
         return exception.line < first &&
-               !matches_any("signal|keyboardinterrupt|systemexit", s.book.at(exception.line).low);
+               s.book.at(exception.line).log == s.book.at(first).log && !is_echo(s.book.at(exception.line).low);
       });
   const bool hung_before = !s.timeouts.empty() && s.timeouts.front().line < first;
   if (failed_before || m("own_error") || (hung_before && reasons.empty())) out.score = reasons.empty() ? 0.3 : 0.6;

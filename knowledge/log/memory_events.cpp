@@ -54,7 +54,7 @@ GpuOom read_oom(const LogLine& line, int index) {
 const std::vector<Mark>& memory_marks() {
   static const std::vector<Mark> marks{
       {"gpu_oom",
-       "cuda out of memory|hip out of memory|cuda error: out of memory|cuda failure 2 'out of memory'|xpu out of memory"
+       "resource_exhausted*hbm|ran out of memory in memory space hbm|cuda out of memory|hip out of memory|cuda error: out of memory|cuda failure 2 'out of memory'|xpu out of memory"
        "|npu out of memory|cudaerrormemoryallocation|cuda_error_out_of_memory|tried to allocate*gpu"},
   };
   return marks;

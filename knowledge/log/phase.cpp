@@ -24,7 +24,7 @@ constexpr std::array kCode{
         "model|_init_utils"
         "|_flat_param.py*__init__|.to(device|.cuda()|model.to(|to_empty|materialize|fully_shard(|= fsdp(|return "
         "fsdp(|fsdp(model"
-        "|build_model|get_model(|init_model|_move_states|_move_module|load_weights|set_model_state_dict|broadcast_full|"
+        "|build_model|get_model(|init_model|_move_states|_move_module|load_weights|set_model_state_dict|broadcast_full|_broadcast_tensors|_broadcast_state_dict|full_state.detach|_distribute_tensors|"
         "_sync_module"
         "|fsdp2_load_full|initialize_model|deepspeed.initialize|_materialize|quantize|load_file("},
     Row{Phase::kSave,
