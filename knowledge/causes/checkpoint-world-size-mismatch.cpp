@@ -33,8 +33,9 @@ std::vector<int> two_worlds(const Scene& s, const MarkView& m) {
     failed = failed || error;
     lines.push_back(line);
   }
-  const bool files = std::any_of(lines.begin(), lines.end(),
-                                 [&](int line) { return matches_any("world_size_*_rank_", s.book.at(line).low); });
+  const bool files = std::any_of(lines.begin(), lines.end(), [&](int line) {
+    return matches_any("world_size_*_rank_|trained with|saved with|written by", s.book.at(line).low);
+  });
   if (s.world > 0 && files) counts.insert(s.world);
   if (!failed || counts.size() < 2) return {};
   std::stable_sort(lines.begin(), lines.end(), [&](int a, int b) {
@@ -95,7 +96,7 @@ CauseRule checkpoint_world_size_mismatch() {
        {"size",
         "size of tensor a*exp_avg|size of tensor a*flat|flat*numel*|flat*size mismatch|optim*size mismatch|size mismatch*flat|size mismatch*exp_avg"
         "|local shard*size|rng_state_*|random_states_|loader_state*rank|dataloader*state"},
-       {"count", "world size|world_size|ranks|gpus|processes|data parallel size|dp size"},
+       {"count", "devices|world size|world_size|ranks|gpus|processes|data parallel size|dp size"},
        {"resume", "loading the checkpoint|resum|load_state|loading states|restoring"}},
       evaluate};
 }

@@ -44,7 +44,8 @@ std::vector<int> with_exceptions(const Scene& scene, const std::vector<int>& lin
   for (const int line : lines) {
     add(line);
     // The exception's own line above the list that goes with it.
-    for (int above = scene.book.above(line), left = 12; above >= 0 && left > 0; above = scene.book.above(above), --left) {
+    for (int above = scene.book.above(line), left = 12; above >= 0 && left > 0;
+         above = scene.book.above(above), --left) {
       const auto body = scene.book.at(above).low_body();
       if (scene.exception_at(above) == nullptr && trim(body).size() < body.size()) continue;
       if (scene.exception_at(above) != nullptr && scene.exception_at(line) == nullptr) add(above);

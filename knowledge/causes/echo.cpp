@@ -8,7 +8,7 @@ namespace fx::knowledge {
 bool is_echo(std::string_view low) {
   return matches_any(
       "childfailederror|distbackenderror|diststoreerror|distnetworkerror|socket timeout|connection reset by peer|"
-      "connection closed by peer|remote process exited|actordiederror|raytaskerror|rayactorerror|checkpointexception|"
+      "connection closed by peer|remote process exited|remote process exiting|ncclremoteerror|ncclsystemerror|ncclinternalerror|hcclallreduce|hccl function|socket times out|actordiederror|raytaskerror|rayactorerror|checkpointexception|"
       "calledprocesserror|processexitedexception|signalexception|rendezvous|broken pipe|missing ranks|"
       "keyboardinterrupt|systemexit|processraisedexception|deprecat|worker died|engine core initialization|what():|"
       "watchdog|timed out|outofmemoryerror|out of memory|unhandled error|warning:",

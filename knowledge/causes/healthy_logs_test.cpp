@@ -136,7 +136,7 @@ done
 
 TEST(HealthyLogs, RaiseNoAlarm) {
   for (const auto& row : kHealthy) {
-    const std::array<NamedLog, 1> logs{NamedLog{"", std::string(row.text)}};
+    const std::array<NamedLog, 1> logs{NamedLog{"", row.text}};
     const auto got = diagnose(logs, {});
     EXPECT_EQ(got.verdict, Verdict::kNoFailureFound)
         << row.framework << " " << (got.causes.empty() ? "" : got.causes.front().id);
@@ -149,7 +149,7 @@ TEST(HealthyLogs, AreNoLogsOfOtherPrograms) {
         "user: please fix the training script\nFAILED tests/test_api.py::test_login - AssertionError: expected 200\n",
         "Step 7/12 : RUN pip install torch\nERROR: Could not install packages: [Errno 28] No space left on device\n",
         "slurmstepd: error: *** JOB 9 ON n1 CANCELLED AT 2026-11-30T00:00:00 DUE TO TIME LIMIT ***\nblast failed\n"}) {
-    const std::array<NamedLog, 1> logs{NamedLog{"", std::string(text)}};
+    const std::array<NamedLog, 1> logs{NamedLog{"", text}};
     EXPECT_EQ(diagnose(logs, {}).verdict, Verdict::kNotApplicable) << text;
   }
 }

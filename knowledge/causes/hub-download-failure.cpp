@@ -22,15 +22,15 @@ Claim evaluate(const Scene& s, const MarkView& m) {
   }
   Claim out;
   if (signs.empty()) return out;
-  std::stable_sort(signs.begin(), signs.end(), [&](int a, int b) {
-    return s.exception_at(a) != nullptr && s.exception_at(b) == nullptr;
-  });
+  std::stable_sort(signs.begin(), signs.end(),
+                   [&](int a, int b) { return s.exception_at(a) != nullptr && s.exception_at(b) == nullptr; });
   const bool raised = std::any_of(signs.begin(), signs.end(), [&](int line) {
     return s.exception_at(line) != nullptr || matches_any("error", s.book.at(line).low);
   });
   // Something that trains after the complaint was not stopped by it.
-  const bool stepped_after =
-      std::any_of(s.steps.begin(), s.steps.end(), [&](const StepEvent& step) { return step.line > *std::max_element(signs.begin(), signs.end()); });
+  const bool stepped_after = std::any_of(s.steps.begin(), s.steps.end(), [&](const StepEvent& step) {
+    return step.line > *std::max_element(signs.begin(), signs.end());
+  });
   out.score = raised ? 0.94 : 0.6;
   if (stepped_after) out.score = 0.3;
   for (const int line : signs) {

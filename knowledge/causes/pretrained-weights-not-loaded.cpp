@@ -89,7 +89,8 @@ Claim evaluate(const Scene& s, const MarkView& m) {
   // Nothing says that weights were wanted: a run from scratch starts like this.
   if (!m("pretrained") && !m("wanted") && !m("gibberish")) out.score = std::min(out.score, 0.28);
   // Weights that turn into NaN are another fault, whatever they began as.
-  const bool broke = std::any_of(s.steps.begin(), s.steps.end(), [](const StepEvent& step) { return !step.loss_finite; });
+  const bool broke =
+      std::any_of(s.steps.begin(), s.steps.end(), [](const StepEvent& step) { return !step.loss_finite; });
   if (broke) out.score = std::min(out.score, 0.45);
   if (failed) out.score = 0.3;
   if (!random_loss && first != s.steps.end() && first->loss > 0 && first->loss < 5) out.score = 0.2;

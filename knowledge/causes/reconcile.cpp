@@ -84,15 +84,16 @@ bool went_well(const Scene& scene) {
   const auto stalls = stall_signs(scene);
   if (!stalls.empty() && stalls.back() > done) return false;
   const auto& trouble = book.find("core", "trouble").lines;
-  return std::none_of(trouble.begin(), trouble.end(),
-                      [&](int line) { return line > done && book.at(line).log == book.at(done).log && !matches_any("warning|warn|[w", book.at(line).low); });
+  return std::none_of(trouble.begin(), trouble.end(), [&](int line) {
+    return line > done && book.at(line).log == book.at(done).log && !matches_any("warning|warn|[w", book.at(line).low);
+  });
 }
 
 void leave_in_peace(const Scene& scene, std::vector<Weighed>& claims) {
   if (!went_well(scene)) return;
   // Who finishes without a word about speed does not ask for it.
   const bool finished = scene.book.find("core", "done").count > 0 &&
-                        !scene.book.mentions("slow|why _|bottleneck|gpu util|idle|faster|low mfu");
+                        !scene.book.mentions("too slow|so slow|slower|why is|bottleneck|is idle|low mfu");
   for (auto& row : claims) {
     if (finished && matches_any("throughput-", row.rule->id)) row.claim.score *= 0.4;
     if (std::find(kSilent.begin(), kSilent.end(), row.rule->id) == kSilent.end()) row.claim.score *= 0.4;

@@ -23,8 +23,8 @@ Claim evaluate(const Scene& s, const MarkView& m) {
   // Slurm also cancels the rest of a step whose task failed by itself.
   const bool failed_before =
       std::any_of(s.exceptions.begin(), s.exceptions.end(), [&](const ExceptionEvent& exception) {
-        return exception.line < first &&
-               s.book.at(exception.line).log == s.book.at(first).log && !is_echo(s.book.at(exception.line).low);
+        return exception.line < first && s.book.at(exception.line).log == s.book.at(first).log &&
+               !is_echo(s.book.at(exception.line).low);
       });
   const bool hung_before = !s.timeouts.empty() && s.timeouts.front().line < first;
   if (failed_before || m("own_error") || (hung_before && reasons.empty())) out.score = reasons.empty() ? 0.3 : 0.6;

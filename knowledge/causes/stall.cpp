@@ -32,7 +32,8 @@ void find_guards(const Scene& scene, Stall& out) {
     if (matches_any(kAction, low)) {
       out.guards.push_back(line);
       for (int below = next, left = 3; below >= 0 && left > 0; below = book.below(below), --left) {
-        if (matches_any("save|gather|barrier|reduce|full_tensor", book.at(below).low) && book.at(below).low.find('(') != std::string::npos)
+        if (matches_any("save|gather|barrier|reduce|full_tensor", book.at(below).low) &&
+            book.at(below).low.find('(') != std::string::npos)
           out.guards.push_back(below);
       }
     } else if (next >= 0 && matches_any(kAction, book.at(next).low) && book.at(next).rank == book.at(line).rank) {

@@ -15,7 +15,8 @@ namespace {
 
 const std::vector<Mark>& world_marks() {
   static const std::vector<Mark> marks{
-      {"world", "world_size|world size|nranks|nproc_per_node|nproc-per-node|num_processes|ngpu=|nnodes|global_rank*/|starting with * processes"}};
+      {"world",
+       "world_size|world size|nranks|nproc_per_node|nproc-per-node|num_processes|ngpu=|nnodes|global_rank*/|starting with * processes"}};
   return marks;
 }
 
@@ -31,7 +32,8 @@ int find_world(const LogBook& book) {
       take(world, integer_after(low, key));
     }
     take(world, integer_after(low, "starting with "));
-    if (const auto member = low.find("member: "); member != std::string::npos) take(world, integer_after(low.substr(member), "/"));
+    if (const auto member = low.find("member: "); member != std::string::npos)
+      take(world, integer_after(low.substr(member), "/"));
     for (const std::string_view key : {"nproc_per_node=", "nproc_per_node ", "nproc-per-node=", "nproc-per-node ",
                                        "--num_processes ", "--num_processes=", "ngpu="}) {
       take(per_node, integer_after(low, key));

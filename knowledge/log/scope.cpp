@@ -21,7 +21,7 @@ const std::vector<Mark>& scope_marks() {
       {"trainer",
        "train.py|trainer|training|finetun|fine-tun|pretrain|optimizer|backward(|grad_norm|learning_rate|lr_scheduler|"
        "epoch|fsdp"
-       "|checkpoint-|save_checkpoint|resum|gradient|zero3|zero_to_fp32|sft_|/sft|sft-|sft.|sfttrainer|sft |grpo|ppo_|/ppo|ppo-|ppotrainer|ppo |dpo_|/dpo|dpo-|dpotrainer|rlhf"
+       "|/checkpoint-|'checkpoint-|save_checkpoint|resum|gradient|zero3|zero_to_fp32|sft_|/sft|sft-|sft.|sfttrainer|grpo|ppo_|/ppo|ppo-|ppotrainer|ppo_t|dpo_t|dpo_|/dpo|dpo-|dpotrainer|rlhf"
        "|trainrayactor|workerdict|state_dict|loss.backward|saving*model|fully_shard|train_|autograd|dataloader|actor_"
        "rollout|update_weight"
        "|weight update|weight sync|torchtitan"},
