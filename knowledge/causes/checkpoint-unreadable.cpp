@@ -20,6 +20,42 @@ bool reads_sample(const Scene& s, int line) {
          });
 }
 
+// JSON files of a checkpoint that do not parse.
+std::vector<int> broken_json(const Scene& s) {
+  std::vector<int> out;
+  for (const auto& exception : s.exceptions) {
+    const bool saved = std::any_of(exception.frames.begin(), exception.frames.end(), [&](int frame) {
+      return matches_any("trainer_state|load_from_json|index.json|load_checkpoint|read_metadata|resume_from",
+                         s.book.at(frame).low);
+    });
+    if (saved && matches_any("jsondecodeerror", to_lower(exception.type))) out.push_back(exception.line);
+  }
+  return out;
+}
+
+// Deleting or renaming is no read.
+bool moves_files(const Scene& s, const std::vector<int>& errors) {
+  return std::all_of(errors.begin(), errors.end(), [&](int line) {
+    const auto* exception = s.exception_at(line);
+    for (const int close : {line - 1, line + 1}) {
+      if (close >= 0 && close < static_cast<int>(s.book.lines.size()) &&
+          matches_any("rmtree|_rotate|os.rename|os.replace", s.book.at(close).low))
+        return true;
+    }
+    return exception != nullptr && std::any_of(exception->frames.begin(), exception->frames.end(), [&](int frame) {
+             return matches_any("rmtree|rename|rotate|unlink|os.remove|os.replace", s.book.at(frame).low);
+           });
+  });
+}
+
+// A write that fails is another fault.
+bool writes(const Scene& s, const std::vector<int>& errors) {
+  return std::any_of(errors.begin(), errors.end(), [&](int line) {
+    const auto* exception = s.exception_at(line);
+    return exception != nullptr && !exception->frames.empty() && s.phase_at(line) == Phase::kSave;
+  });
+}
+
 Claim evaluate(const Scene& s, const MarkView& m) {
   Claim out;
   const auto add = [&](const Hits& hits, double score) {
@@ -39,13 +75,7 @@ Claim evaluate(const Scene& s, const MarkView& m) {
     }
   };
   add(m("format"), 0.94);
-  for (const auto& exception : s.exceptions) {
-    const bool saved = std::any_of(exception.frames.begin(), exception.frames.end(), [&](int frame) {
-      return matches_any("trainer_state|load_from_json|index.json|load_checkpoint|read_metadata|resume_from",
-                         s.book.at(frame).low);
-    });
-    if (saved && matches_any("jsondecodeerror", to_lower(exception.type))) out.score = 0.9, out.show(exception.line);
-  }
+  for (const int line : broken_json(s)) out.score = std::max(out.score, 0.9), out.show(line);
   add(m("missing"), 0.88);
   if (out.score == 0) return out;
   std::vector<int> errors = out.lines;
@@ -55,25 +85,7 @@ Claim evaluate(const Scene& s, const MarkView& m) {
       std::any_of(s.steps.begin(), s.steps.end(), [&](const StepEvent& step) { return step.line > errors.back(); });
   if (went_on) out.score = 0.4;
   if (m("hub") && out.score < 0.9) out.score = 0.5;
-  // Deleting or renaming is no read.
-  const bool moving = std::all_of(errors.begin(), errors.end(), [&](int line) {
-    const auto* exception = s.exception_at(line);
-    for (const int close : {line - 1, line + 1}) {
-      if (close >= 0 && close < static_cast<int>(s.book.lines.size()) &&
-          matches_any("rmtree|_rotate|os.rename|os.replace", s.book.at(close).low))
-        return true;
-    }
-    return exception != nullptr && std::any_of(exception->frames.begin(), exception->frames.end(), [&](int frame) {
-             return matches_any("rmtree|rename|rotate|unlink|os.remove|os.replace", s.book.at(frame).low);
-           });
-  });
-  if (moving && !m("format")) out.score = 0.3;
-  // A write that fails is another fault.
-  const bool saving = std::any_of(errors.begin(), errors.end(), [&](int line) {
-    const auto* exception = s.exception_at(line);
-    return exception != nullptr && !exception->frames.empty() && s.phase_at(line) == Phase::kSave;
-  });
-  if (saving && !m("format")) out.score = 0.4;
+  if (!m("format")) out.score = std::min(out.score, moves_files(s, errors) ? 0.3 : writes(s, errors) ? 0.4 : 1.0);
   for (const int line : m("listing").lines) {
     if (out.lines.size() < 8 && s.book.at(line).low.find("file \"") == std::string::npos) out.show(line);
   }

@@ -22,6 +22,33 @@ std::vector<int> nan_lines(const Scene& s, const MarkView& m) {
   return words;
 }
 
+struct Signs {
+  const std::vector<int>& bad;    // losses that are not finite
+  const std::vector<int>& words;  // lines that speak of NaN
+  int exploded = -1;
+  bool jumped = false;
+  long skips = 0;
+};
+
+// What speaks against numerics: the run went on, or nothing had been updated yet.
+double most_it_can_be(const Scene& s, const Signs& signs) {
+  const auto sound_after = [&](int line) {
+    return std::count_if(s.steps.begin(), s.steps.end(),
+                         [&](const StepEvent& step) { return step.line > line && step.loss_finite && step.loss > 0; });
+  };
+  // Gradients that were not finite for a while are the scaler's ordinary search, when the loss never was and goes on.
+  if (signs.bad.empty() && !signs.jumped && signs.exploded < 0 && s.exceptions.empty() && !signs.words.empty() &&
+      sound_after(signs.words.back()) >= 2)
+    return 0.2;
+  double most = 1;
+  // A loss of exactly 0 from the first step on is no overflow.
+  const bool zero_start = s.steps.size() >= 2 && s.steps[0].loss == 0 && s.steps[1].loss == 0;
+  if (zero_start && signs.exploded < 0 && signs.skips == 0) most = 0.7;
+  // NaN in one batch and a finite loss in the next: weights that are NaN do not recover.
+  const bool recovered = !signs.bad.empty() && sound_after(signs.bad.back()) > 0;
+  return recovered && !signs.jumped && signs.skips == 0 ? 0.6 : most;
+}
+
 Claim evaluate(const Scene& s, const MarkView& m) {
   Claim out;
   std::vector<int> bad;
@@ -52,21 +79,7 @@ Claim evaluate(const Scene& s, const MarkView& m) {
   if (out.score == 0) return out;
   if (exploded >= 0) out.score = std::max(out.score, 0.92), out.show(exploded);
   if (m("masked") && exploded < 0 && skips == 0) out.score = 0.5;
-  // Gradients that were not finite for a while are the scaler's ordinary search, when the loss never was and goes on.
-  if (bad.empty() && !jumped && exploded < 0 && s.exceptions.empty() && !words.empty()) {
-    const auto later = std::count_if(s.steps.begin(), s.steps.end(), [&](const StepEvent& step) {
-      return step.line > words.back() && step.loss_finite && step.loss > 0;
-    });
-    if (later >= 2) out.score = 0.2;
-  }
-  // A loss of exactly 0 from the first step on is no overflow: nothing had been updated yet.
-  const bool zero_start = s.steps.size() >= 2 && s.steps[0].loss == 0 && s.steps[1].loss == 0;
-  if (zero_start && exploded < 0 && skips == 0) out.score = std::min(out.score, 0.7);
-  // NaN in one batch and a finite loss in the next: weights that are NaN do not recover.
-  const bool recovered = std::any_of(s.steps.begin(), s.steps.end(), [&](const StepEvent& step) {
-    return !bad.empty() && step.line > bad.back() && step.loss_finite && step.loss > 0;
-  });
-  if (recovered && !jumped && skips == 0) out.score = std::min(out.score, 0.6);
+  out.score = std::min(out.score, most_it_can_be(s, {bad, words, exploded, jumped, skips}));
   for (const auto& exception : s.exceptions) {
     if (matches_any("nan|inf", exception.message) && out.lines.size() < 2) out.show(exception.line);
   }

@@ -56,73 +56,82 @@ void show_data(const Scene& s, const CountSplit& counts, const std::vector<int>&
   }
 }
 
-Claim evaluate(const Scene& s, const MarkView& m) {
-  const Stall stall = find_stall(s);
-  Claim out;
-  if (!stall.any || !stall.guards.empty()) return out;
-  std::vector<int> data;
+// What the ranks say about their data before the stall.
+struct DataTalk {
+  std::vector<int> lines;
+  std::vector<int> ran_out;  // of those: no more data, or already at the next thing
+  CountSplit counts;
+  std::set<int> speaking;
+  std::set<int> dry;  // ranks that ran out
+};
+
+DataTalk read_talk(const Scene& s, const MarkView& m) {
+  DataTalk out;
   for (const int line : m("data").lines) {
     const auto& low = s.book.at(line).low;
     if (matches_any("watchdog|processgroup|file \"|samples/s|samples per s|per_second|pixel|image|vision|text-only",
                     low))
       continue;
-    data.push_back(line);
+    out.lines.push_back(line);
+    if (matches_any(
+            "exhausted|empty|stopiteration|no more|ran out|end of data|finished|leaving|validate epoch|val, rank", low))
+      out.ran_out.push_back(line);
   }
-  const auto counts = differing_counts(s.book, data);
-  const auto speaking = s.book.ranks_of(data);
-  std::vector<int> ran_out;
-  std::copy_if(data.begin(), data.end(), std::back_inserter(ran_out), [&](int line) {
-    return matches_any(
-        "exhausted|empty|stopiteration|no more|ran out|end of data|finished|leaving|validate epoch|val, rank",
-        s.book.at(line).low);
-  });
-  const auto dry = s.book.ranks_of(ran_out);
+  out.counts = differing_counts(s.book, out.lines);
+  out.speaking = s.book.ranks_of(out.lines);
+  out.dry = s.book.ranks_of(out.ran_out);
+  return out;
+}
+
+double weigh_talk(const Scene& s, const DataTalk& data, int left) {
   const bool odd_rank = !s.desync.behind.empty() || s.desync.absent.size() == 1;
-  const bool apart = reached_apart(s);
+  const bool talks = !data.lines.empty();
+  if (!data.counts.lines.empty()) return 0.9;
+  if (talks && odd_rank && !data.speaking.empty()) return 0.88;
+  if (data.dry.size() == 1 && (data.speaking.size() > 1 || s.ranks.size() > 1)) return 0.85;
+  if (talks && (data.speaking.size() == 1 || reached_apart(s))) return 0.8;
+  if (talks && s.book.mentions("stopiteration|drop_last|uneven|exhausted")) return 0.7;
+  if (left >= 0 && s.desync.timed_out.count(left) == 0) return 0.8;
+  return s.desync.behind.empty() ? 0 : talks ? 0.6 : 0.46;
+}
+
+bool raised_before(const Scene& s, int stalled) {
+  return std::any_of(s.exceptions.begin(), s.exceptions.end(), [&](const ExceptionEvent& exception) {
+    return exception.line < stalled &&
+           !matches_any("childfailed|distbackend|timeout|stopiteration", s.book.at(exception.line).low);
+  });
+}
+
+std::optional<int> origin(const Scene& s, const DataTalk& data, int left) {
+  if (data.counts.odd.size() == 1) return *data.counts.odd.begin();
+  if (const int suspect = s.desync.suspect(); suspect >= 0) return suspect;
+  if (left >= 0) return left;
+  if (!data.counts.lines.empty()) return std::nullopt;
+  if (data.dry.size() == 1) return *data.dry.begin();
+  return data.speaking.size() == 1 ? std::optional<int>(*data.speaking.begin()) : std::nullopt;
+}
+
+Claim evaluate(const Scene& s, const MarkView& m) {
+  const Stall stall = find_stall(s);
+  Claim out;
+  if (!stall.any || !stall.guards.empty()) return out;
+  const DataTalk data = read_talk(s, m);
   const int left = stall.saves.empty() ? rank_left_behind(s, stall.first) : -1;
-  if (!counts.lines.empty()) {
-    out.score = 0.9;
-  } else if (!data.empty() && odd_rank && !speaking.empty()) {
-    out.score = 0.88;
-  } else if (dry.size() == 1 && (speaking.size() > 1 || s.ranks.size() > 1)) {
-    out.score = 0.85;
-  } else if (!data.empty() && (speaking.size() == 1 || apart)) {
-    out.score = 0.8;
-  } else if (!data.empty() && s.book.mentions("stopiteration|drop_last|uneven|exhausted")) {
-    out.score = 0.7;
-  } else if (left >= 0 && s.desync.timed_out.count(left) == 0) {
-    out.score = 0.8;
-  } else if (!s.desync.behind.empty()) {
-    out.score = data.empty() ? 0.46 : 0.6;
-  }
+  out.score = weigh_talk(s, data, left);
   if (out.score == 0) return out;
-  if (!s.exceptions.empty() && counts.lines.empty() && !s.book.mentions("stopiteration")) {
-    const bool real = std::any_of(s.exceptions.begin(), s.exceptions.end(), [&](const ExceptionEvent& exception) {
-      return exception.line < stall.first &&
-             !matches_any("childfailed|distbackend|timeout|stopiteration", s.book.at(exception.line).low);
-    });
-    if (real) out.score = 0.4;
-  }
-  show_data(s, counts, data, out);
-  if (dry.size() == 1) {
-    for (const int line : ran_out) {
-      if (out.lines.size() < 7) out.show(line);
-    }
+  if (data.counts.lines.empty() && !s.book.mentions("stopiteration") && raised_before(s, stall.first)) out.score = 0.4;
+  show_data(s, data.counts, data.lines, out);
+  for (const int line : data.dry.size() == 1 ? data.ran_out : std::vector<int>{}) {
+    if (out.lines.size() < 7) out.show(line);
   }
   for (const int line : s.desync.lines) {
     if (out.lines.size() < 7) out.show(line);
   }
-  if (left >= 0) {
-    for (const int line : s.book.find("core", "step").lines) {
-      if (s.book.at(line).rank == left && line < stall.first) out.lines.insert(out.lines.begin(), line);
-      if (out.lines.size() > 7) break;
-    }
+  for (const int line : left >= 0 ? s.book.find("core", "step").lines : std::vector<int>{}) {
+    if (s.book.at(line).rank == left && line < stall.first) out.lines.insert(out.lines.begin(), line);
+    if (out.lines.size() > 7) break;
   }
-  if (counts.odd.size() == 1) return out.root(*counts.odd.begin());
-  if (const int suspect = s.desync.suspect(); suspect >= 0) return out.root(suspect);
-  if (left >= 0) return out.root(left);
-  if (counts.lines.empty() && dry.size() == 1) return out.root(*dry.begin());
-  return out.root(counts.lines.empty() && speaking.size() == 1 ? std::optional<int>(*speaking.begin()) : std::nullopt);
+  return out.root(origin(s, data, left));
 }
 
 }  // namespace
