@@ -95,7 +95,7 @@ void leave_in_peace(const Scene& scene, std::vector<Weighed>& claims) {
   const bool finished = scene.book.find("core", "done").count > 0 &&
                         !scene.book.mentions("too slow|so slow|slower|why is|bottleneck|is idle|low mfu");
   for (auto& row : claims) {
-    if (finished && matches_any("throughput-", row.rule->id)) row.claim.score *= 0.4;
+    if (finished && matches_any("throughput-", row.rule->id)) row.claim.score *= 0.3;
     if (std::find(kSilent.begin(), kSilent.end(), row.rule->id) == kSilent.end()) row.claim.score *= 0.4;
   }
 }
