@@ -30,6 +30,8 @@ struct RowKernels {
   // Returns the sum of the rows' losses. with_gradient false: logits are left alone.
   double (*cross_entropy)(T* logits, const std::int64_t* labels, std::int64_t rows, std::int64_t classes, float scale,
                           bool with_gradient);
+  // y = (a + b) * scale.
+  void (*sum_pair)(T* y, const T* a, const T* b, std::int64_t n, float scale);
   // Reductions of several sources: y = x; y += x; y = x * scale.
   void (*widen)(float* y, const T* x, std::int64_t n);
   void (*accumulate)(float* y, const T* x, std::int64_t n);

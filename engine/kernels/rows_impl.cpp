@@ -169,6 +169,12 @@ double cross_entropy(T* logits, const std::int64_t* labels, std::int64_t rows, s
 }
 
 template <class T>
+void sum_pair(T* y, const T* a, const T* b, std::int64_t n, float scale) {
+  for (std::int64_t i = 0; i < n; ++i)
+    y[i] = static_cast<T>((static_cast<float>(a[i]) + static_cast<float>(b[i])) * scale);
+}
+
+template <class T>
 void widen(float* y, const T* x, std::int64_t n) {
   for (std::int64_t i = 0; i < n; ++i) y[i] = static_cast<float>(x[i]);
 }
@@ -185,8 +191,8 @@ void narrow(T* y, const float* x, std::int64_t n, float scale) {
 
 template <class T>
 constexpr RowKernels<T> kTable = {
-    rms_norm<T>,         rms_norm_backward<T>, swiglu<T>, swiglu_backward<T>, rope<T>,  causal_softmax<T>,
-    softmax_backward<T>, cross_entropy<T>,     widen<T>,  accumulate<T>,      narrow<T>};
+    rms_norm<T>,         rms_norm_backward<T>, swiglu<T>,   swiglu_backward<T>, rope<T>,       causal_softmax<T>,
+    softmax_backward<T>, cross_entropy<T>,     sum_pair<T>, widen<T>,           accumulate<T>, narrow<T>};
 
 }  // namespace
 

@@ -19,15 +19,13 @@ template <class T>
 void sum_pair(void* out, const void* a, const void* b, std::size_t count, float scale, bool past_caches) {
   constexpr std::size_t kPiece = 1024;
   const RowKernels<T>& kernels = row_kernels<T>();
-  alignas(64) float total[kPiece];
   alignas(64) T result[kPiece];
   for (std::size_t at = 0; at < count; at += kPiece) {
     const std::size_t piece = std::min(kPiece, count - at);
     const auto n = static_cast<std::int64_t>(piece);
     T* target = static_cast<T*>(out) + at;
-    kernels.widen(total, static_cast<const T*>(a) + at, n);
-    kernels.accumulate(total, static_cast<const T*>(b) + at, n);
-    kernels.narrow(past_caches ? result : target, total, n, scale);
+    kernels.sum_pair(past_caches ? result : target, static_cast<const T*>(a) + at, static_cast<const T*>(b) + at, n,
+                     scale);
     if (past_caches) stream_copy(target, result, piece * sizeof(T));
   }
 }
