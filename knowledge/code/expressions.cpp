@@ -12,6 +12,21 @@ namespace {
 constexpr int kMaxDepth = 700;  // of nested evaluation, over all calls
 constexpr Taints kThroughNames = kRank | kLocal;
 
+// [filler] * (wanted - len(list)): what brings the list to a length that is the same on all ranks.
+bool fills_up(const Object& more, const Object& list) {
+  if (more.callee != "*" || more.made_by == nullptr || more.made_by->list.size() != 2) return false;
+  for (const Argument& factor : more.made_by->list) {
+    const Object* missing = main_of(factor.value);
+    if (missing->callee != "-" || missing->made_by == nullptr || missing->made_by->list.size() != 2) continue;
+    const Object* wanted = missing->made_by->list[0].value;
+    const Object* length = main_of(missing->made_by->list[1].value);
+    if (!wanted->has(kRank | kUneven) && length->callee == "len" && length->made_by != nullptr &&
+        !length->made_by->list.empty() && main_of(length->made_by->list[0].value) == &list)
+      return true;
+  }
+  return false;
+}
+
 std::string_view plain_text(Node node) {
   for (Node child = node.first_child(); child; child = child.next_sibling()) {
     if (child.is("string_content")) return child.text();
@@ -93,6 +108,7 @@ Object* Interpreter::eval_inner(Node node) {
     if (main_of(left)->type == Type::kSequence) {
       for (Object* item : main_of(right)->items) main_of(left)->items.push_back(item);
       main_of(left)->taints |= right->taints;
+      if (fills_up(*main_of(right), *main_of(left))) main_of(left)->taints &= static_cast<Taints>(~kUneven);
       return left;
     }
     Object* value = make(left->type == Type::kNumber ? Type::kNumber : Type::kUnknown, node);
@@ -168,6 +184,7 @@ Object* Interpreter::binary(Node node) {
     value->items = a->items;
     for (Object* item : b->items) value->items.push_back(item);
   }
+  if (sign == "+" && fills_up(*b, *a)) value->taints &= static_cast<Taints>(~kUneven);
   if (a->constant && b->constant && a->type != Type::kText && b->type != Type::kText) {
     value->constant = true;
     value->type = Type::kNumber;

@@ -156,7 +156,11 @@ Object* Interpreter::method_call(Object* whole, std::string_view name, Arguments
     }
     if (name == "unwrap_model") {
       emit(EventKind::kCall, callee, node, &given, first, receiver, first);
-      return first == nullptr ? result : const_cast<Object*>(core_of(first));
+      if (first == nullptr || first->type != Type::kModel) return first == nullptr ? result : first;
+      result->type = Type::kModel;
+      result->wrapped = const_cast<Object*>(core_of(first));
+      result->parent = main_of(first)->parent;
+      return result;
     }
     if (name == "save_state" || name == "load_state") return done(EventKind::kCollective, nullptr);
     if (name == "save" || name == "save_model") return done(EventKind::kSave, first);

@@ -180,6 +180,7 @@ Flow Interpreter::with_items(Node node, const std::vector<Node>& items, std::siz
     Loop loop;
     loop.node = node;
     context.callee = made->function->name;
+    const std::size_t entered = trace_->events.size();
     flow = iterate_generator(loop, main_of(value), [&](Object* given) {
       Context& around = program_.contexts_.emplace_back(context);  // the yield may be reached more than once
       around.outer = context_;
@@ -188,6 +189,13 @@ Flow Interpreter::with_items(Node node, const std::vector<Node>& items, std::siz
       if (target) assign(target, given, node);
       return with_items(node, items, next + 1);
     });
+    // Whichever yield is reached, the block runs: a return behind one skips none of it.
+    for (std::size_t i = entered; i < trace_->events.size(); ++i) {
+      Event& event = trace_->events[i];
+      if (event.is(EventKind::kJump) && event.callee == "return" && event.frame != nullptr &&
+          event.frame->function == made->function)
+        event.skip_end = event.index + 1;
+    }
     return flow == Flow::kBreak || flow == Flow::kContinue || flow == Flow::kReturn ? flow : Flow::kNormal;
   }
   context_ = &context;

@@ -80,6 +80,14 @@ bool compatible(const Event& a, const Event& b) {
   return true;
 }
 
+bool same_turn(const Event& a, const Event& b) {
+  if (a.pass == b.pass) return true;
+  for (const Loop* loop = a.loop; loop != nullptr; loop = loop->outer) {
+    if (inside(b, loop)) return false;
+  }
+  return true;
+}
+
 const Loop* training_loop(const Trace& trace, const Event& event) {
   for (const Loop* loop = event.loop; loop != nullptr; loop = loop->outer) {
     for (std::uint32_t i = loop->begin; i < loop->end && i < trace.events.size(); ++i) {

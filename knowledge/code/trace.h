@@ -94,6 +94,8 @@ bool inside(const Event& event, const Loop* loop);
 bool under(const Event& event, const Guard* guard);
 // Both can happen in one execution: no condition holds for one and fails for the other.
 bool compatible(const Event& a, const Event& b);
+// Both in one turn of every loop they share.
+bool same_turn(const Event& a, const Event& b);
 // A collective, barrier, sharded forward or backward, gather of state, clip of a sharded model: all ranks must take
 // part.
 bool needs_all_ranks(const Event& event);

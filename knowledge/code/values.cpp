@@ -80,7 +80,11 @@ Object* Interpreter::join(Object* a, Object* b, Taints taints) {
 
 Taints Interpreter::taints_of(const Arguments& given) const {
   Taints taints = 0;
-  for (const Argument& argument : given.list) taints |= argument.value->taints;
+  for (const Argument& argument : given.list) {
+    // Where a tensor lies says nothing about what is in it.
+    const bool place = argument.name == "device";
+    taints |= static_cast<Taints>(argument.value->taints & (place ? ~kRank : ~0));
+  }
   return static_cast<Taints>(taints & ~(kStepCount | kEndless));
 }
 

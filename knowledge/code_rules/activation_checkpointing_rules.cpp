@@ -161,7 +161,7 @@ void ac_after_shard(const Program& program, Findings& findings) {
       }
       for (const Event& shard : trace.events) {
         if (old_torch && shard.index < wrap.index && is_fsdp2(shard) && same_model(shard.subject, wrap.subject) &&
-            compatible(shard, wrap))
+            compatible(shard, wrap) && same_turn(shard, wrap))
           findings.at(wrap, "The blocks are sharded already.");
       }
     }

@@ -57,7 +57,8 @@ void compile_fsdp_order(const Program& program, Findings& findings) {
           if (shard.index < compile.index && is_flat(shard)) findings.at(compile, "The model has flat parameters.");
         } else if (inside_of(shard.subject, compile.subject)) {
           findings.at(compile, "One compiled region holds sharded blocks.");
-        } else if (!in_place && old_torch && shard.index < compile.index && same_part(shard.subject, compile.subject)) {
+        } else if (!in_place && old_torch && shard.index < compile.index && same_turn(shard, compile) &&
+                   same_part(shard.subject, compile.subject)) {
           findings.at(compile, "This module is sharded already.");
         }
       }

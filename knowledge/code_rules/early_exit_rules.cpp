@@ -116,6 +116,21 @@ bool checks_a_range(const Guard& guard) {
   return guard.test.text().find_first_of("<>") != std::string_view::npos;
 }
 
+// An endless generator that passes over an item yields another one: who consumes it misses nothing.
+bool only_picks_the_next_item(const Event& jump) {
+  if (jump.callee != "continue" && jump.callee != "break") return false;
+  for (const Frame* frame = jump.frame; frame != nullptr && frame->function != nullptr && frame->function->is_generator;
+       frame = frame->caller) {
+    const Node body = frame->function->node;
+    for (const Loop* loop = jump.loop; loop != nullptr; loop = loop->outer) {
+      if (loop->file == frame->function->file && loop->node.begin() >= body.begin() && loop->node.end() <= body.end() &&
+          (loop->taints & kEndless) != 0)
+        return true;
+    }
+  }
+  return false;
+}
+
 bool is_iterator_end(const Guard& guard) {
   return guard.kind == GuardKind::kExcept &&
          contains(guard.test.text().substr(0, guard.test.text().find(':')), "StopIteration");
@@ -148,7 +163,7 @@ void rank_local_skip(const Program& program, Findings& findings) {
     for (const Event& jump : trace.events) {
       if (!jump.is(EventKind::kJump) || jump.callee == "raise" || jump.callee == "exit") continue;
       const Guard* guard = local_condition(trace, jump);
-      if (guard == nullptr || is_iterator_end(*guard) || agreed(*guard)) continue;
+      if (guard == nullptr || is_iterator_end(*guard) || agreed(*guard) || only_picks_the_next_item(jump)) continue;
       const Event* skipped = skipped_joint(program, trace, jump, *guard);
       if (skipped == nullptr) {
         if (leaves_a_step(trace, jump, *guard))

@@ -17,13 +17,24 @@ bool is_sharded(const Trace& trace, const Object* model, bool with_ddp) {
          (with_ddp && sharding == Sharding::kDdp);
 }
 
+namespace {
+
+// accelerator.unwrap_model(model) where nothing says that FSDP is in use: the replicated module of this rank.
+bool is_unwrapped_replica(const Trace& trace, const Object* model) {
+  if (model == nullptr || model->callee != ".unwrap_model") return false;
+  return std::ranges::none_of(
+      trace.events, [](const Event& event) { return event.callee == "accelerate.FullyShardedDataParallelPlugin"; });
+}
+
+}  // namespace
+
 bool is_joint(const Trace& trace, const Event& event) {
   switch (event.kind) {
     case EventKind::kForwardMethod:  // what it runs inside tells: it may compute nothing
       return false;
     case EventKind::kForward:
     case EventKind::kGenerate:
-      return is_sharded(trace, event.subject);
+      return is_sharded(trace, event.subject) && !is_unwrapped_replica(trace, event.subject);
     case EventKind::kClip:
       return event.subject != nullptr && is_sharded(trace, event.subject) &&
              event.callee != "torch.nn.utils.clip_grad_value_";
@@ -57,7 +68,7 @@ bool names_a_rank(std::string_view text) {
 bool computes_with_rank(const Object* value, int depth) {
   for (const Object* one : alternatives(value)) {
     if (one->identity != Identity::kNone && one->identity != Identity::kWorldSize) return true;
-    if (names_a_rank(one->callee) || (one->has(kRank) && names_a_rank(one->name))) return true;
+    if (one->has(kRank) && (names_a_rank(one->callee) || names_a_rank(one->name))) return true;
     const bool operation = one->type == Type::kBool || one->type == Type::kNumber || one->callee.size() <= 3;
     if (depth == 0 || !operation) continue;
     if (one->receiver != nullptr && computes_with_rank(one->receiver, depth - 1)) return true;

@@ -87,7 +87,7 @@ void wrap_result_discarded(const Program& program, Findings& findings) {
         continue;
       }
       const Node target = parent.is("assignment") ? parent.child("left") : Node();
-      if (!target.is("identifier")) continue;
+      if (!target.is("identifier") || parent.parent().is("assignment")) continue;  // items[i] = name = wrap(name)
       if (!read_after(parent, target.text())) {
         findings.at(event, "Nothing reads the result.");
         continue;
