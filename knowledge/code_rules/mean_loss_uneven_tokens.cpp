@@ -1,4 +1,5 @@
 #include <array>
+#include <functional>
 
 #include "base/text.h"
 #include "knowledge/code/names.h"
@@ -91,6 +92,61 @@ bool averages_over_labels(const Object& object, bool lengths_vary) {
   return options->find("ignore_index") != nullptr || (lengths_vary && !options->has_unknown());
 }
 
+Node call_around(Node argument) {
+  return argument.parent().is("argument_list") ? argument.parent().parent() : Node();
+}
+
+// One of so many drawn positions: randperm(length)[:count], sample(range(length), count).
+bool draws_a_fixed_number(Node value) {
+  const bool drawn = contains(value.text(), "randperm(") || contains(value.text(), "argsort(");
+  if (!drawn || !value.is("subscript")) return contains(value.text(), "random.sample(");
+  const Node cut = value.child("subscript");
+  const Node count = cut.is("slice") ? cut.first_child() : Node();
+  return count.is("identifier") || count.is("integer") || count.is("attribute");
+}
+
+// labels[drawn] = ... below: the only labels that are not ignored.
+bool fills_a_fixed_number(Node function, std::string_view labels, int& budget) {
+  const auto assigned = [&](const std::function<bool(Node, Node)>& test) {
+    std::vector<Node> open = {function};
+    while (!open.empty() && --budget > 0) {
+      const Node node = open.back();
+      open.pop_back();
+      if (node.is("assignment") && test(node.child("left"), node.child("right"))) return true;
+      for (Node child = node.first_child(); child; child = child.next_sibling()) open.push_back(child);
+    }
+    return false;
+  };
+  return assigned([&](Node target, Node) {
+    if (!target.is("subscript") || target.child("value").text() != labels) return false;
+    const std::string_view drawn = target.child("subscript").text();
+    return assigned([&](Node name, Node value) { return name.text() == drawn && draws_a_fixed_number(value); });
+  });
+}
+
+// Every -100 of the files is a background onto which each sample writes the same number of labels.
+bool hides_a_fixed_number(const Program& program) {
+  bool some = false;
+  int budget = 100'000;  // nodes to look at
+  for (const auto& file : program.files()) {
+    std::vector<Node> open = {file->syntax->root()};
+    while (!open.empty()) {
+      const Node node = open.back();
+      open.pop_back();
+      for (Node child = node.first_child(); child; child = child.next_sibling()) open.push_back(child);
+      if (!node.is("unary_operator") || node.text() != "-100" || node.parent().is("keyword_argument")) continue;
+      const Node call = call_around(node);
+      Node function = call;
+      while (function && !function.is("function_definition")) function = function.parent();
+      if (!function || !contains(call.child("function").text(), "full") || !call.parent().is("assignment") ||
+          !fills_a_fixed_number(function, call.parent().child("left").text(), budget))
+        return false;
+      some = true;
+    }
+  }
+  return some;
+}
+
 // Padding collates, labels of -100 or a test for empty targets somewhere in the files.
 bool shows_lengths_vary(const Program& program) {
   for (const std::string_view name : {"torch.nn.utils.rnn.pad_sequence", "torch.nn.functional.pad", ".pad"}) {
@@ -128,6 +184,7 @@ const Object* loss_of(const Event& backward) {
 
 void mean_loss_uneven_tokens(const Program& program, Findings& findings) {
   const bool vary = shows_lengths_vary(program);
+  const bool fixed = hides_a_fixed_number(program) && !program.calls("torch.nn.utils.rnn.pad_sequence");
   for (const Trace& trace : program.traces()) {
     for (const Event& backward : trace.events) {
       if (!backward.is(EventKind::kBackward) || backward.pass != 1 || !is_data_parallel(program, trace, backward))
@@ -136,7 +193,7 @@ void mean_loss_uneven_tokens(const Program& program, Findings& findings) {
       const Object* found = nullptr;
       const Object* loss = loss_of(backward);
       made_from(loss, [&](const Object& object) {
-        if (!divides_by_local_count(object) && !averages_over_labels(object, vary)) return false;
+        if (!divides_by_local_count(object) && (fixed || !averages_over_labels(object, vary))) return false;
         found = &object;
         return true;
       });
