@@ -12,7 +12,16 @@ using namespace code;
 
 namespace {
 
+// A flag or a count that the code makes for the occasion: no weight.
+bool is_fresh_tensor(const Object* value) {
+  value = main_of(value);
+  if (value == nullptr || !value->callee.starts_with("torch.")) return false;
+  const std::string_view maker = last_part(value->callee);
+  return maker == "zeros" || maker == "ones" || maker == "tensor" || maker == "full";
+}
+
 bool broadcasts_weights(const Event& event) {
+  if (event.is(EventKind::kCollective) && is_fresh_tensor(event.argument("tensor", 0))) return false;
   if (event.is(EventKind::kCollective))
     return contains(last_part(event.callee), "broadcast") || contains(last_part(event.callee), "scatter");
   if (event.is(EventKind::kLoadState)) {
@@ -41,7 +50,9 @@ const Guard* loaded_by_some(const Object* given) {
   const Guard* some = nullptr;
   bool others = false;
   for (const Object* one : alternatives(given)) {
-    if (one->type != Type::kModel) continue;
+    // A class that was not sent, beside one that is a model.
+    const bool built = one->type == Type::kUnknown && is_class_like(one->callee);
+    if (one->type != Type::kModel && !built) continue;
     const Guard* guard = made_under_rank(one);
     if (guard != nullptr && is_pretrained(one)) some = guard;
     others |= !is_pretrained(one);

@@ -94,7 +94,10 @@ bool is_fixed_path(const Object* path) {
            contains(object.callee, "uuid");
   });
   if (other) return false;
-  return made_from(path, [](const Object& object) { return object.type == Type::kText && !object.name.empty(); });
+  return made_from(path, [](const Object& object) {
+    const bool option = object.callee == ".parse_args";  // all ranks get the same command line
+    return option || (object.type == Type::kText && !object.name.empty());
+  });
 }
 
 // A condition that may well be about the rank although its value was not seen.
@@ -103,6 +106,11 @@ bool may_be_rank_guarded(const Event& event) {
       "main", "master", "rank", "primary", "chief", "leader", "zero", "coordinator", "should_save", "world_size"};
   for (const Guard* guard = event.guard; guard != nullptr; guard = guard->outer) {
     if ((guard->taints & kRank) != 0) return true;
+    // `if state:` after a gather: the full state is handed to rank 0 only, the others get an empty one.
+    const Object* tested = main_of(guard->value);
+    if (tested != nullptr && tested->callee == "not") tested = main_of(tested->receiver);
+    if (tested != nullptr && tested->type == Type::kStateDict && ends_with_part(tested->callee, "get_model_state_dict"))
+      return true;
     for (const std::string_view word : kWords) {
       if (contains_ignoring_case(guard->test.text(), word)) return true;
     }
