@@ -58,18 +58,6 @@ bool replaces_parameter(const Event& event) {
   return value != nullptr && value->callee == "torch.nn.Parameter";
 }
 
-bool is_adapter(const Event& load) {
-  for (const std::string_view word : {"lora", "adapter", "peft"}) {
-    if (load.arguments != nullptr && !load.arguments->list.empty() &&
-        contains_ignoring_case(load.arguments->list.front().node.text(), word))
-      return true;
-    for (const Frame* frame = load.frame; frame != nullptr; frame = frame->caller) {
-      if (frame->function != nullptr && contains_ignoring_case(frame->function->name, word)) return true;
-    }
-  }
-  return false;
-}
-
 bool named_in(Node scope, std::string_view name, std::size_t after) {
   std::vector<Node> open = {scope};
   while (!open.empty()) {
@@ -173,7 +161,7 @@ void strict_false_hides_mismatch(const Program& program, Findings& findings) {
       const bool own = loads_into_model(load) && says_false(load.arguments, "strict", 1);
       const bool by_options = load.is(EventKind::kLoadState) && ends_with_part(load.callee, "set_model_state_dict") &&
                               lenient_options(load);
-      if ((own || by_options) && result_unread(load) && !is_adapter(load) && !is_part(load)) findings.at(load);
+      if ((own || by_options) && result_unread(load) && !is_part(load)) findings.at(load);
     }
   }
 }
