@@ -94,6 +94,7 @@ const Event* skipped_joint(const Program& program, const Trace& trace, const Eve
     if (!is_joint(trace, event) || under(event, &guard) || !compatible(staying, event) || in_other_branch(event, guard))
       continue;
     if (event.is(EventKind::kStateDict) && !gathers_state(program, trace, event)) continue;
+    if (guard.taints & kRank && for_its_own_group(event)) continue;
     return &event;
   }
   return nullptr;

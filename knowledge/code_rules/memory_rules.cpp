@@ -19,6 +19,14 @@ bool shows_memory_pressure(const Trace& trace, const Event& shard) {
   });
 }
 
+// A tensor that the model's class registered under this name: moved alone it takes no parameter along.
+bool is_buffer(const Trace& trace, const Object& moved) {
+  return !moved.name.empty() && std::ranges::any_of(trace.events, [&](const Event& event) {
+    const Object* name = event.callee == ".register_buffer" ? event.argument("name", 0) : nullptr;
+    return name != nullptr && name->type == Type::kText && name->name == moved.name;
+  });
+}
+
 bool is_device_map(const Object* value) {
   return value != nullptr && value->type != Type::kNone && !names_cpu_or_meta(value);
 }
@@ -58,6 +66,7 @@ void move_after_shard(const Program& program, Findings& findings) {
     for (const Event& event : trace.events) {
       const bool fills = event.is(EventKind::kToEmpty) && names_gpu(event.argument("device", 0));
       if ((!fills && !moves_to_gpu(event)) || event.subject == nullptr || event.subject->type != Type::kModel) continue;
+      if (is_buffer(trace, *event.subject)) continue;
       const bool offloaded = std::ranges::any_of(trace.events, [&](const Event& shard) {
         return shard.index < event.index && shard.is(EventKind::kShard) && shards_with_offload(shard) &&
                same_model(shard.subject, event.subject) && compatible(shard, event);

@@ -45,6 +45,15 @@ bool is_joint(const Trace& trace, const Event& event) {
   }
 }
 
+bool for_its_own_group(const Event& event) {
+  const Object* group = event.argument("group");
+  if (group == nullptr) group = event.argument("process_group");
+  if (group == nullptr || group->type == Type::kNone) return false;
+  Event made;
+  made.guard = group->guard;
+  return rank_condition(made, true) == nullptr;
+}
+
 bool gathers_state(const Program& program, const Trace& trace, const Event& event) {
   if (!event.is(EventKind::kStateDict)) return false;
   if (event.callee == ".get_state_dict") return program.calls("accelerate.FullyShardedDataParallelPlugin");

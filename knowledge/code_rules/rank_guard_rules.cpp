@@ -9,16 +9,6 @@ using namespace code;
 
 namespace {
 
-// A call restricted to a group is for the group's members, if all ranks created that group.
-bool for_its_own_group(const Event& event) {
-  const Object* group = event.argument("group");
-  if (group == nullptr) group = event.argument("process_group");
-  if (group == nullptr || group->type == Type::kNone) return false;
-  Event made;
-  made.guard = group->guard;
-  return rank_condition(made, true) == nullptr;
-}
-
 bool is_local_by_nature(const Event& event) {
   return event.is(EventKind::kBackward) && event.subject == nullptr;
 }
