@@ -66,12 +66,11 @@ void move_after_shard(const Program& program, Findings& findings) {
     for (const Event& event : trace.events) {
       const bool fills = event.is(EventKind::kToEmpty) && names_gpu(event.argument("device", 0));
       if ((!fills && !moves_to_gpu(event)) || event.subject == nullptr || event.subject->type != Type::kModel) continue;
-      if (is_buffer(trace, *event.subject)) continue;
       const bool offloaded = std::ranges::any_of(trace.events, [&](const Event& shard) {
         return shard.index < event.index && shard.is(EventKind::kShard) && shards_with_offload(shard) &&
                same_model(shard.subject, event.subject) && compatible(shard, event);
       });
-      if (offloaded) findings.at(event);
+      if (offloaded && !is_buffer(trace, *event.subject)) findings.at(event);
     }
   }
 }
