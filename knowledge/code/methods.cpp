@@ -108,7 +108,12 @@ Object* Interpreter::method_call(Object* whole, std::string_view name, Arguments
     result->taints = kReduced;
     return done(kind, by_scaler ? first : receiver);
   }
-  if (name == "zero_grad") return done(EventKind::kZeroGrad, receiver);
+  if (name == "zero_grad") {
+    for (const Object* one : alternatives(whole)) {
+      if (one != receiver && one->type == Type::kOptimizer) done(EventKind::kZeroGrad, one);
+    }
+    return done(EventKind::kZeroGrad, receiver);
+  }
   if (name == "unscale_") return done(EventKind::kUnscale, first);
   if (name == "update" && (receiver->type == Type::kScaler || named_like(receiver, {"scaler"})))
     return done(EventKind::kScalerUpdate, receiver);

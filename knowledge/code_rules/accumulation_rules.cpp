@@ -78,11 +78,17 @@ bool names_a_window(std::string_view text) {
          contains_ignoring_case(text, "grad_acc");
 }
 
+// A factor that is the window itself; not len(loader) // accum.
+bool is_window(Node factor) {
+  while (factor.is("parenthesized_expression")) factor = factor.first_child();
+  return !factor.is("binary_operator") && names_a_window(factor.text());
+}
+
 // updates * accum: a number of microbatches.
 bool multiplied_by_window(const Object* value) {
   return made_from(value, [](const Object& object) {
     return object.node.is("binary_operator") && object.node.child("operator").is("*") &&
-           names_a_window(object.node.text());
+           (is_window(object.node.child("left")) || is_window(object.node.child("right")));
   });
 }
 

@@ -36,9 +36,20 @@ int last_move(const Trace& trace, const Object* object, std::uint32_t before) {
   return at;
 }
 
+// What is added up in place stays where it was.
+const Object* kept_in_place(const Object* tensor) {
+  for (int i = 0; i < 8 && tensor != nullptr && tensor->made_by != nullptr; ++i) {
+    if (tensor->callee.size() != 2 || tensor->callee[1] != '=' || tensor->made_by->list.size() != 2) break;
+    tensor = main_of(tensor->made_by->list[0].value);
+  }
+  return tensor;
+}
+
 bool lives_on_cpu(const Trace& trace, const Object* tensor, std::uint32_t before) {
   if (tensor == nullptr) return false;
   if (const int moved = last_move(trace, tensor, before); moved != 0) return moved < 0;
+  if (const Object* kept = kept_in_place(tensor); kept != tensor && kept != nullptr)
+    return lives_on_cpu(trace, kept, before);
   if (!is_factory(tensor)) return false;
   const Object* device = main_of(tensor->made_by->get("device"));
   if (device != nullptr) return names_cpu_or_meta(device);

@@ -52,8 +52,39 @@ const Object* dataset_of(const Object& loader) {
   return loader.made_by->get("dataset", 0);
 }
 
+// range(len(loader)) gives no batches.
 bool loops_over(const Loop& loop, const Object* loader) {
-  return loop.iterable != nullptr && made_from(loop.iterable, core_of(loader));
+  return loop.iterable != nullptr && loop.iterable->callee != "range" && made_from(loop.iterable, core_of(loader));
+}
+
+// The loader itself, or what enumerate(), zip() and islice() make of it.
+bool is_over(const Object* iterable, const Object& loader) {
+  const Object* over = main_of(iterable);
+  if (over == nullptr) return false;
+  if (over == &loader || (over->type == Type::kLoader && over->made_by == loader.made_by)) return true;
+  if (over->callee != "enumerate" && over->callee != "zip") return false;
+  return std::ranges::any_of(over->items, [&](const Object* item) { return is_over(item, loader); });
+}
+
+// The loop around all passes of the loader; nullptr: none. A loop that consumes a generator over the loader is one
+// pass, whatever loops the generator has inside.
+const Loop* epoch_loop(const Trace& trace, const Object& loader) {
+  for (const Event& backward : trace.events) {
+    if (!backward.is(EventKind::kBackward)) continue;
+    const Loop* pass = nullptr;
+    for (const Loop* loop = backward.loop; loop != nullptr; loop = loop->outer) {
+      if (is_over(loop->iterable, loader)) {
+        pass = loop;
+        break;
+      }
+      if (pass == nullptr && loops_over(*loop, &loader)) pass = loop;
+    }
+    if (pass == nullptr) continue;
+    const Loop* outer = pass->outer;
+    while (outer != nullptr && loops_over(*outer, &loader)) outer = outer->outer;
+    return outer;
+  }
+  return nullptr;
 }
 
 // The loop that trains on this loader: it runs a backward pass in its turns.
@@ -197,11 +228,11 @@ void missing_set_epoch(const Program& program, Findings& findings) {
       if (!is_loader(loader) || loader->node != made.node) continue;
       const Object* sampler = core_of(loader->made_by->get("sampler", 3));
       if (sampler == nullptr || !is_sharding_sampler(*sampler) || !shuffles(*sampler)) continue;
-      const Loop* pass = training_loop_over(trace, loader);
-      if (pass == nullptr || pass->outer == nullptr || runs_once(*pass->outer)) continue;
+      const Loop* epochs = epoch_loop(trace, *loader);
+      if (epochs == nullptr || runs_once(*epochs)) continue;
       const bool seeded_anew =
-          sampler->created >= static_cast<int>(pass->outer->begin) && sampler->made_by->find("seed", 4) != nullptr;
-      if (!seeded_anew) findings.at(pass->outer->file, pass->outer->node);
+          sampler->created >= static_cast<int>(epochs->begin) && sampler->made_by->find("seed", 4) != nullptr;
+      if (!seeded_anew) findings.at(epochs->file, epochs->node);
     }
   }
 }

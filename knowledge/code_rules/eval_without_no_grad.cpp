@@ -70,11 +70,11 @@ bool only_evaluates(const Trace& trace, const Event& eval) {
   return true;
 }
 
-// .eval() in the same function, and no .train() since.
+// .eval() in the same function or one that led here, and no .train() since.
 bool after_eval(const Trace& trace, const Event& forward) {
   for (std::uint32_t i = forward.index; i-- > 0;) {
     const Event& event = trace.events[i];
-    if (!event.is(EventKind::kTrainMode) || event.frame != forward.frame || !same_model(event.subject, forward.subject))
+    if (!event.is(EventKind::kTrainMode) || !is_in(forward, event.frame) || !same_model(event.subject, forward.subject))
       continue;
     return event.callee == ".eval" && only_evaluates(trace, event);
   }
@@ -93,7 +93,8 @@ bool switched_off(const Trace& trace, const Event& forward) {
 }
 
 bool outermost_forward(const Event& event) {
-  if (!event.is(EventKind::kForward) || inside_forward(event) || event.subject == nullptr) return false;
+  const bool direct = event.is(EventKind::kForwardMethod) && event.callee == ".forward";
+  if ((!direct && !event.is(EventKind::kForward)) || inside_forward(event) || event.subject == nullptr) return false;
   const Object* model = core_of(event.subject);
   // An attribute of a model of which only its name is known may as well be a method.
   const bool member = model->parent != nullptr && model->parent->type == Type::kModel && !model->element;

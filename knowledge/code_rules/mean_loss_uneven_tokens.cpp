@@ -52,7 +52,11 @@ bool is_local_count(const Object* value) {
 }
 
 bool is_sum(const Object& object) {
-  return object.callee == ".sum" || object.callee == "torch.sum";
+  if (object.callee == ".sum" || object.callee == "torch.sum") return true;
+  // F.cross_entropy(..., reduction="sum"), or the call of a criterion that was built so
+  const Object* criterion = object.callee == "()" ? main_of(object.receiver) : &object;
+  const bool loss = criterion != nullptr && criterion->made_by != nullptr && criterion->callee.starts_with("torch.nn.");
+  return loss && is_constant_text(criterion->made_by->get("reduction"), "sum");
 }
 
 // Above the sum itself, not within it, something divides or multiplies by the number of ranks.

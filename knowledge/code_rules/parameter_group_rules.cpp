@@ -60,6 +60,13 @@ int stored_bits(const Object* model) {
   return core->of_class != nullptr || is_pretrained(core) ? 32 : 0;
 }
 
+// The model that holds the module whose weight this is: base.weight, or base itself.
+const Object* root_of_weight(const Object* weight) {
+  const Object* at = main_of(weight);
+  if (at->type != Type::kModel && at->parent != nullptr) at = main_of(at->parent);
+  return root_of(at);
+}
+
 // A condition that picks single parameters out of a layer.
 bool picks_inside_layers(const Event& event) {
   constexpr std::array<std::string_view, 9> kParts = {"lora", "bias",   "norm",   "adapter", "attn",
@@ -167,6 +174,86 @@ bool mixes_by_name(const Trace& trace, const Event& set) {
          others_train(trace, set, model, shard->index);
 }
 
+// A layer of torch.nn that has parameters of its own.
+bool is_leaf_layer(const Object& part) {
+  constexpr std::array<std::string_view, 9> kLayers = {"Linear", "Embedding", "LayerNorm", "RMSNorm",  "Conv1d",
+                                                       "Conv2d", "Conv3d",    "Bilinear",  "Parameter"};
+  return part.callee.starts_with("torch.nn.") && part.made_by != nullptr &&
+         std::ranges::find(kLayers, last_part(part.callee)) != kLayers.end();
+}
+
+// What a layer that the code makes is stored in: as it is told, or as the layer is whose dtype it takes; 0 if unknown.
+int made_bits(const Object& layer) {
+  const Object* dtype = main_of(layer.made_by->get("dtype"));
+  if (dtype == nullptr) return layer.made_by->has_unknown() ? 0 : 32;
+  if (is_half(dtype)) return 16;
+  if (is_dtype(dtype, "float32")) return 32;
+  return dtype->name == "dtype" && dtype->parent != nullptr ? stored_bits(root_of_weight(dtype->parent)) : 0;
+}
+
+bool is_frozen_model(const Trace& trace, const Object* model, std::uint32_t until) {
+  for (std::uint32_t i = 0; i < until; ++i) {
+    const Event& event = trace.events[i];
+    if (event.callee == "peft.get_peft_model" && same_model(event.subject, model)) return true;
+    if (sets_requires_grad(event, model, false)) return true;
+  }
+  return false;
+}
+
+bool is_cast_or_frozen(const Trace& trace, const Object* part, std::uint32_t from, std::uint32_t until) {
+  for (std::uint32_t i = from; i < until; ++i) {
+    const Event& event = trace.events[i];
+    const bool changes = cast_bits(event) != 0 || event.callee == ".requires_grad_";
+    if (changes && event.subject != nullptr && event.subject->type == Type::kModel && lies_in(part, event.subject))
+      return true;
+  }
+  return false;
+}
+
+// Two layers that a module of the files makes for a half-precision model, one of them in another dtype than the other.
+void check_made_layers(const Trace& trace, Findings& findings) {
+  for (const Event& one : trace.events) {
+    const Object* layer = one.result;
+    if (!one.is(EventKind::kCall) || one.pass != 1 || layer == nullptr || layer->node != one.node ||
+        !is_leaf_layer(*layer) || layer->parent == nullptr)
+      continue;
+    const int bits = made_bits(*layer);
+    for (const Event& other : trace.events) {
+      const Object* beside = other.result;
+      if (!other.is(EventKind::kCall) || beside == nullptr || beside == layer || beside->node != other.node ||
+          beside->parent != layer->parent || !is_leaf_layer(*beside))
+        continue;
+      // The other one follows the model, which tells what the model is stored in.
+      const Object* follows = main_of(beside->made_by->get("dtype"));
+      if (follows == nullptr || follows->name != "dtype" || follows->parent == nullptr) continue;
+      const int whole = made_bits(*beside);
+      const Event* shard = next_shard(trace, root_of_weight(follows->parent), one.index);
+      if (bits == 0 || whole == 0 || bits == whole || shard == nullptr) continue;
+      const auto made = std::min(one.index, other.index);
+      if (!is_cast_or_frozen(trace, layer, made, shard->index) && !is_cast_or_frozen(trace, beside, made, shard->index))
+        findings.at(one, "The layer beside it has the dtype of the model.");
+    }
+  }
+}
+
+// A new layer put into a half-precision model that trains: model.head = nn.Linear(...).
+void check_replaced_layers(const Trace& trace, Findings& findings) {
+  for (const Event& set : trace.events) {
+    if (!set.is(EventKind::kSetAttribute) || set.pass != 1 || set.subject == nullptr ||
+        set.subject->type != Type::kModel)
+      continue;
+    const Object* layer = set.argument("", 0);
+    if (layer == nullptr || !is_leaf_layer(*layer)) continue;
+    const Object* model = root_of(set.subject);
+    const int bits = made_bits(*layer), whole = stored_bits(model);
+    if (!is_pretrained(model) || bits == 0 || whole == 0 || bits == whole) continue;
+    const Event* shard = next_shard(trace, model, set.index);
+    if (shard == nullptr || !compatible(set, *shard) || is_own_group(trace, layer)) continue;
+    if (!is_cast_or_frozen(trace, layer, set.index, shard->index) && !is_frozen_model(trace, model, shard->index))
+      findings.at(set, "The new layer is stored in another dtype than the model.");
+  }
+}
+
 }  // namespace
 
 void tied_weights_split(const Program& program, Findings& findings) {
@@ -197,7 +284,12 @@ void tied_weights_split(const Program& program, Findings& findings) {
 }
 
 void mixed_dtype_group(const Program& program, Findings& findings) {
+  const bool other_default = program.calls("torch.set_default_dtype");
   for (const Trace& trace : program.traces()) {
+    if (!other_default) {
+      check_made_layers(trace, findings);
+      check_replaced_layers(trace, findings);
+    }
     for (const Event& set : trace.events) {
       if (set.is(EventKind::kSetAttribute) && set.callee == "data" && set.pass == 1 && mixes_by_name(trace, set))
         findings.at(set);

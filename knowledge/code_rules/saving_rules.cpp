@@ -18,26 +18,41 @@ bool is_fsdp(Sharding sharding) {
   return sharding == Sharding::kFsdp1 || sharding == Sharding::kFsdp2;
 }
 
+// Handed in from elsewhere: the optimizers of the request are all over sharded models, so this one is too.
+bool is_over_shards(const Program& program, const Object& optimizer) {
+  if (optimizer.type != Type::kUnknown || !contains_ignoring_case(optimizer.name, "opt")) return false;
+  bool some = false;
+  for (const Trace& trace : program.traces()) {
+    for (const Event& built : trace.events) {
+      if (!built.is(EventKind::kOptimizer)) continue;
+      if (!is_fsdp(sharding_of(trace, built.subject))) return false;
+      some = true;
+    }
+  }
+  return some;
+}
+
 // A state dict that holds this rank's shards: of an FSDP2 model, or of an optimizer over a sharded model.
-bool is_local_shards(const Trace& trace, const Object& state) {
+bool is_local_shards(const Program& program, const Trace& trace, const Object& state) {
   if (state.type != Type::kStateDict || state.callee != ".state_dict" || state.receiver == nullptr) return false;
   const Object* owner = core_of(state.receiver);
   if (owner->type == Type::kModel) return sharding_of(trace, state.receiver) == Sharding::kFsdp2;
+  if (is_over_shards(program, *owner)) return true;
   if (owner->type != Type::kOptimizer) return false;
   return is_fsdp(sharding_of(trace, model_of_optimizer(trace, owner)));
 }
 
 // The object itself, or an item of the dict or list that is saved.
-bool holds_local_shards(const Trace& trace, const Object* saved, int depth = 0) {
+bool holds_local_shards(const Program& program, const Trace& trace, const Object* saved, int depth = 0) {
   for (const Object* one : alternatives(saved)) {
-    if (is_local_shards(trace, *one)) return true;
+    if (is_local_shards(program, trace, *one)) return true;
     if (depth > 3 || (one->type != Type::kDict && one->type != Type::kSequence) || one->callee == "comprehension")
       continue;
     for (const auto& [key, member] : one->members) {
-      if (holds_local_shards(trace, member, depth + 1)) return true;
+      if (holds_local_shards(program, trace, member, depth + 1)) return true;
     }
     for (const Object* item : one->items) {
-      if (holds_local_shards(trace, item, depth + 1)) return true;
+      if (holds_local_shards(program, trace, item, depth + 1)) return true;
     }
   }
   return false;
@@ -144,7 +159,7 @@ void sharded_state_torch_save(const Program& program, Findings& findings) {
   for (const Trace& trace : program.traces()) {
     for (const Event& save : trace.events) {
       if (!is_torch_save(save) || differs_by_rank(path_of(save))) continue;
-      if (save.arguments != nullptr && holds_local_shards(trace, save.arguments->get("obj", 0)))
+      if (save.arguments != nullptr && holds_local_shards(program, trace, save.arguments->get("obj", 0)))
         findings.at(save, "The file gets the shards of one rank.");
     }
   }
@@ -156,7 +171,7 @@ void all_ranks_write_same_file(const Program& program, Findings& findings) {
       if (!writes(write) || may_be_rank_guarded(write)) continue;
       const Object* path = path_of(write);
       if (!is_fixed_path(path) || differs_by_rank(path) || !all_ranks_come(trace, write)) continue;
-      const bool reported = is_torch_save(write) && holds_local_shards(trace, write.arguments->get("obj", 0));
+      const bool reported = is_torch_save(write) && holds_local_shards(program, trace, write.arguments->get("obj", 0));
       if (!reported) findings.at(write);
     }
   }

@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "knowledge/code_rules/accumulation.h"
 #include "knowledge/code_rules/checks.h"
 
@@ -69,6 +71,39 @@ bool trains_in_loop(const Trace& trace, const Event& step) {
   return false;
 }
 
+bool is_built_optimizer(const Object* object) {
+  return object != nullptr && object->type == Type::kOptimizer && object->made_by != nullptr;
+}
+
+// Of a trace that clears some optimizers: one that it builds and steps in a loop, and that nothing clears. What is not
+// known to be another optimizer or its model may be this one.
+void never_cleared_beside_others(const Program& program, Findings& findings) {
+  const bool seen_to_the_end = std::ranges::none_of(program.files(), [](const auto& file) { return file->cut_off; });
+  if (program.uses_accelerate() || !seen_to_the_end) return;
+  std::vector<std::pair<const Trace*, const Event*>> zeros;
+  for (const Trace& trace : program.traces()) {
+    for (const Event& event : trace.events) {
+      if (event.is(EventKind::kZeroGrad)) zeros.emplace_back(&trace, &event);
+    }
+  }
+  for (const Trace& trace : program.traces()) {
+    if (!trace.complete) continue;
+    for (const Event& step : trace.events) {
+      const Object* optimizer = core_of(step.subject);
+      if (!step.is(EventKind::kStep) || !is_built_optimizer(optimizer) || !trains_in_loop(trace, step)) continue;
+      const Object* model = model_of_optimizer(trace, optimizer);
+      if (model == nullptr) continue;
+      const bool cleared = std::ranges::any_of(zeros, [&](const auto& zero) {
+        const Object* what = core_of(zero.second->subject);
+        if (is_built_optimizer(what)) return what == optimizer || what->node == optimizer->node;
+        const bool other = what != nullptr && what->type == Type::kModel && what->made_by != nullptr;
+        return !other || same_model(what, model) || root_of(what)->node == root_of(model)->node;
+      });
+      if (!cleared) findings.at(step, "Other optimizers are cleared, this one never.");
+    }
+  }
+}
+
 bool sets_gradients_to_none(const Program& program) {
   for (const Trace& trace : program.traces()) {
     for (const Event& event : trace.events) {
@@ -85,7 +120,9 @@ void zero_grad_misplaced(const Program& program, Findings& findings) {
     cleared_before_step(trace, findings);
     if (!program.uses_accelerate()) cleared_in_every_microbatch(trace, findings);
   }
-  if (program.may_call(".zero_grad") || sets_gradients_to_none(program)) return;
+  if (sets_gradients_to_none(program)) return;
+  if (program.calls(".zero_grad")) return never_cleared_beside_others(program, findings);
+  if (program.may_call(".zero_grad")) return;
   for (const Trace& trace : program.traces()) {
     for (const Event& step : trace.events) {
       if (step.is(EventKind::kStep) && trains_in_loop(trace, step))
