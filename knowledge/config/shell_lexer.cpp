@@ -199,37 +199,48 @@ bool ShellLexer::read_assignment(Frame& frame) {
   at_ = end + (append ? 2 : 1);
   if (peek() == '(') {
     assignment.is_array = true;
-    ++at_;
-    while (at_ < source_->text.size() && peek() != ')') {
-      if (peek() == '#') {
-        while (at_ < source_->text.size() && peek() != '\n') ++at_;
-      } else if (std::string_view(" \t\n\r").find(peek()) != std::string_view::npos) {
-        ++at_;
-      } else if (peek() != '\\' || !skip_continuation()) {
-        for (auto& word : read_words(true)) assignment.items.push_back(std::move(word));
-      }
-    }
-    ++at_;
+    assignment.items = read_array();
     assignment.value.line = 0;
   } else if (at_ < source_->text.size() && std::string_view(" \t\n\r;&|").find(peek()) == std::string_view::npos) {
     assignment.value = read_words(false).front();
   }
-  if (append) {
-    const auto found = variables_.find(assignment.name);
-    if (found != variables_.end() && assignment.is_array) {
-      assignment.items.insert(assignment.items.begin(), found->second.items.begin(), found->second.items.end());
-    } else if (found != variables_.end()) {
-      ShellWord whole = found->second.value;
-      whole.text += assignment.value.text;
-      whole.offsets.resize(whole.text.size() - assignment.value.text.size(), 0);
-      whole.offsets.insert(whole.offsets.end(), assignment.value.offsets.begin(), assignment.value.offsets.end());
-      whole.unresolved.insert(whole.unresolved.end(), assignment.value.unresolved.begin(),
-                              assignment.value.unresolved.end());
-      assignment.value = std::move(whole);
-    }
-  }
+  if (append) append_to_known(assignment);
   frame.assignments.push_back(std::move(assignment));
   return true;
+}
+
+// "(a b c)" over several lines, comments left out.
+std::vector<ShellWord> ShellLexer::read_array() {
+  std::vector<ShellWord> items;
+  ++at_;
+  while (at_ < source_->text.size() && peek() != ')') {
+    if (peek() == '#') {
+      while (at_ < source_->text.size() && peek() != '\n') ++at_;
+    } else if (std::string_view(" \t\n\r").find(peek()) != std::string_view::npos) {
+      ++at_;
+    } else if (peek() != '\\' || !skip_continuation()) {
+      for (auto& word : read_words(true)) items.push_back(std::move(word));
+    }
+  }
+  ++at_;
+  return items;
+}
+
+// NAME+=...: what the variable holds goes first.
+void ShellLexer::append_to_known(Assignment& assignment) const {
+  const auto found = variables_.find(assignment.name);
+  if (found == variables_.end()) return;
+  if (assignment.is_array) {
+    assignment.items.insert(assignment.items.begin(), found->second.items.begin(), found->second.items.end());
+    return;
+  }
+  ShellWord whole = found->second.value;
+  const ShellWord& added = assignment.value;
+  whole.text += added.text;
+  whole.offsets.resize(whole.text.size() - added.text.size(), 0);
+  whole.offsets.insert(whole.offsets.end(), added.offsets.begin(), added.offsets.end());
+  whole.unresolved.insert(whole.unresolved.end(), added.unresolved.begin(), added.unresolved.end());
+  assignment.value = std::move(whole);
 }
 
 void ShellLexer::assign(Assignment assignment) {

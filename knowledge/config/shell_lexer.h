@@ -51,6 +51,8 @@ class ShellLexer {
   void read_heredoc_start();
   void read_heredoc_bodies(Frame& frame);
   bool read_assignment(Frame& frame);
+  std::vector<ShellWord> read_array();
+  void append_to_known(Assignment& assignment) const;
   std::vector<ShellWord> read_words(bool splitting);
   void read_double_quoted(std::vector<ShellWord>& fields, char end);
   void read_dollar(std::vector<ShellWord>& fields, bool quoted, bool splitting);
