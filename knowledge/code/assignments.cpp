@@ -1,17 +1,7 @@
-#include "base/text.h"
 #include "knowledge/code/interpreter.h"
+#include "knowledge/code/names.h"
 
 namespace fx::knowledge::code {
-namespace {
-
-bool likely(std::string_view name, std::initializer_list<std::string_view> parts) {
-  for (const std::string_view some : parts) {
-    if (contains_ignoring_case(name, some)) return true;
-  }
-  return false;
-}
-
-}  // namespace
 
 void Interpreter::assign(Node target, Object* value, Node statement) {
   const std::string_view kind = target.kind();
@@ -19,7 +9,7 @@ void Interpreter::assign(Node target, Object* value, Node statement) {
     const std::string_view name = target.text();
     Object* main = main_of(value);
     if (main->name.empty() && main->type == Type::kUnknown) main->name = name;
-    if (main->type == Type::kUnknown && likely(name, {"loss"})) main->taints |= kLocal;
+    if (main->type == Type::kUnknown && mentions(name, {"loss"})) main->taints |= kLocal;
     // global and nonlocal are rare enough to be read as local.
     scope_->set(name, value);
     return;

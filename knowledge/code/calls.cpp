@@ -1,28 +1,13 @@
 #include <algorithm>
 
 #include "base/text.h"
-#include "knowledge/code/interpreter.h"
+#include "knowledge/code/library/library.h"
+#include "knowledge/code/models.h"
 #include "knowledge/code/names.h"
 #include "knowledge/code/reader.h"
+#include "knowledge/code/taints.h"
 
 namespace fx::knowledge::code {
-namespace {
-
-constexpr std::size_t kMaxCalls = 24;  // functions of the files on the stack
-
-bool is_property_or_context(const Function& function) {
-  return std::ranges::any_of(function.decorators,
-                             [](std::string_view name) { return ends_with_part(name, "contextmanager"); });
-}
-
-Node parameter_name(Node parameter) {
-  if (parameter.is("identifier")) return parameter;
-  if (parameter.is("typed_parameter") || parameter.is("list_splat_pattern") || parameter.is("dictionary_splat_pattern"))
-    return parameter_name(parameter.first_child());
-  return parameter.child("name");
-}
-
-}  // namespace
 
 Object* Interpreter::call(Node node) {
   const Node target = node.child("function");
@@ -59,7 +44,7 @@ Object* Interpreter::call(Node node) {
       adopt(main, *owner, node);
       return call_object(attribute(receiver, name, target), given, node);
     }
-    return method_call(receiver, name, given, node);
+    return call_foreign_method(*this, receiver, name, given, node);
   }
   Object* callee = eval(target);
   Arguments& given = arguments(node.child("arguments"));
@@ -110,11 +95,11 @@ Object* Interpreter::call_object(Object* callee, Arguments& given, Node node) {
       return call_function(main, given, node);
     case Type::kMethod:
       if (main->function != nullptr) return call_method(main, given, node);
-      return method_call(main->receiver, main->name, given, node);
+      return call_foreign_method(*this, main->receiver, main->name, given, node);
     case Type::kClass:
       return call_class(*main->of_class, given, node);
     case Type::kExternal:
-      return library_call(main->name, given, node);
+      return call_library(*this, main->name, given, node);
     case Type::kPartial: {
       Arguments& all = program_.arguments_.emplace_back();
       for (std::size_t i = 1; i < main->made_by->list.size(); ++i) all.list.push_back(main->made_by->list[i]);
@@ -210,147 +195,6 @@ Object* Interpreter::call_class(const Class& owner, Arguments& given, Node node)
   return object;
 }
 
-Object* Interpreter::invoke(const Function& function, Object* self, Scope* defined_in, Arguments& given, Node node) {
-  const bool again = std::ranges::find(stack_, &function) != stack_.end();
-  if (again || stack_.size() >= kMaxCalls || spent()) {
-    if (!again) trace_->complete = false;
-    return unknown(node, taints_of(given));
-  }
-  if (function.is_generator) {
-    Object* generator = make(Type::kGenerator, node);
-    generator->function = &function;
-    generator->receiver = self;
-    generator->made_by = &given;
-    generator->scope = defined_in;
-    generator->callee = function.name;
-    generator->taints = static_cast<Taints>(taints_of(given) & (kRank | kLocal));
-    if (is_property_or_context(function)) executed_.insert(&function);
-    return generator;
-  }
-  return run_body(function, self, defined_in, given, node);
-}
-
-Object* Interpreter::run_body(const Function& function, Object* self, Scope* defined_in, Arguments& given, Node node) {
-  executed_.insert(&function);
-  Scope& scope = scopes_.emplace_back();
-  scope.outer = defined_in;
-  scope.file = function.file;
-  scope.function = &function;
-  bind_parameters(function, self, given, scope);
-  Frame& frame = program_.frames_.emplace_back();
-  frame = {frame_,
-           &function,
-           node,
-           file_,
-           self == nullptr && frame_ != nullptr && function.of_class == nullptr ? nullptr : self,
-           frame_ == nullptr ? 0 : frame_->depth + 1};
-  emit(EventKind::kEnter, function.name, node, &given, self, self, nullptr);
-
-  Scope* const scope_before = scope_;
-  const SourceFile* const file_before = file_;
-  const Guard* const guard_before = guard_;
-  const Context* const context_before = context_;
-  const Frame* const frame_before = frame_;
-  std::vector<Object*> returned;
-  std::vector<std::uint32_t> returns, breaks, continues;
-  std::swap(returned, returned_);
-  std::swap(returns, return_jumps_);
-  std::swap(breaks, loop_breaks_);
-  std::swap(continues, turn_continues_);
-  scope_ = &scope;
-  file_ = function.file;
-  frame_ = &frame;
-  context_ = decorator_contexts(function, context_);
-  guard_ = decorator_guard(function);
-  stack_.push_back(&function);
-
-  Object* result = none_;
-  const Node body = function.node.child("body");
-  if (function.node.is("lambda")) {
-    result = eval(body);
-  } else {
-    const Flow flow = block(body);
-    for (std::size_t i = 0; i < returned_.size(); ++i) result = i == 0 ? returned_[0] : join(result, returned_[i], 0);
-    if (!returned_.empty() && flow == Flow::kNormal) result = join(result, none_, 0);
-  }
-
-  stack_.pop_back();
-  for (const std::uint32_t index : return_jumps_)
-    trace_->events[index].skip_end = static_cast<std::uint32_t>(trace_->events.size());
-  std::swap(returned, returned_);
-  std::swap(returns, return_jumps_);
-  std::swap(breaks, loop_breaks_);
-  std::swap(continues, turn_continues_);
-  scope_ = scope_before;
-  file_ = file_before;
-  guard_ = guard_before;
-  context_ = context_before;
-  frame_ = frame_before;
-  return result;
-}
-
-void Interpreter::bind_parameters(const Function& function, Object* self, Arguments& given, Scope& scope) {
-  const Node parameters = function.node.child("parameters");
-  int position = 0;
-  bool first = true, keyword_only = false;
-  std::size_t used = 0;
-  for (const Node parameter : parameters.children()) {
-    if (parameter.is("keyword_separator")) keyword_only = true;
-    const Node name = parameter_name(parameter);
-    if (!name) continue;
-    if (first && function.of_class != nullptr && (self != nullptr || name.text() == "self" || name.text() == "cls") &&
-        std::ranges::find(function.decorators, "staticmethod") == function.decorators.end()) {
-      first = false;
-      scope.set(name.text(), self == nullptr ? unknown(name) : self);
-      continue;
-    }
-    first = false;
-    const Node plain = parameter.is("typed_parameter") ? parameter.first_child() : parameter;
-    if (plain.is("list_splat_pattern")) {
-      Object* rest = make(Type::kSequence, name);
-      std::size_t seen = 0;
-      for (const Argument& argument : given.list) {
-        if (argument.name.empty() && seen++ >= used) rest->items.push_back(argument.value);
-      }
-      scope.set(name.text(), rest);
-      keyword_only = true;
-      continue;
-    }
-    if (plain.is("dictionary_splat_pattern")) {
-      Object* rest = make(Type::kDict, name);
-      for (const Argument& argument : given.list) {
-        if (!argument.name.empty() && argument.name != "*" && scope.find(argument.name) == nullptr)
-          rest->members.emplace_back(argument.name, argument.value);
-      }
-      if (given.has_unknown()) rest->members.emplace_back("**", unknown(name));
-      scope.set(name.text(), rest);
-      continue;
-    }
-    const Argument* found = given.find(name.text(), keyword_only ? -1 : position);
-    ++position;
-    ++used;
-    Object* value = nullptr;
-    if (found != nullptr) {
-      value = found->value;
-    } else if (parameter.child("value") && (!given.has_unknown() || parameter.child("value").is("string"))) {
-      Scope* const outer = scope_;
-      const SourceFile* const file = file_;
-      scope_ = modules_[function.file];
-      file_ = function.file;
-      value = eval(parameter.child("value"));
-      scope_ = outer;
-      file_ = file;
-    } else {
-      value = unknown_parameter(parameter, function);
-    }
-    Object* main = main_of(value);
-    if (main->type == Type::kUnknown && parameter.child("type"))
-      value = typed(value, parameter.child("type"), *function.file);
-    if (main->type == Type::kUnknown && main->name.empty()) main->name = name.text();
-    scope.set(name.text(), value);
-  }
-}
-
 Object* Interpreter::forward(Object* model, Arguments& given, Node node) {
   Object* result = unknown(node, static_cast<Taints>((taints_of(given) & kReduced) | kLocal));
   result->callee = "()";
@@ -369,22 +213,6 @@ Object* Interpreter::forward(Object* model, Arguments& given, Node node) {
     return inner;
   }
   return result;
-}
-
-// torch.multiprocessing.spawn(worker, args=(...)): the function gets the process index first.
-Object* Interpreter::spawn(Arguments& given, Node node) {
-  Object* worker = main_of(const_cast<Object*>(given.get("fn", 0)));
-  Arguments& passed = program_.arguments_.emplace_back();
-  Object* index = make(Type::kNumber, node);
-  index->taints = kRank;
-  index->identity = Identity::kSpawnIndex;
-  passed.list.push_back({"", index, node});
-  if (const Object* rest = main_of(given.get("args", 1))) {
-    for (Object* item : rest->items) passed.list.push_back({"", item, node});
-  }
-  emit(EventKind::kCall, "torch.multiprocessing.spawn", node, &given, nullptr, nullptr, nullptr);
-  if (worker != nullptr) call_object(worker, passed, node);
-  return none_;
 }
 
 }  // namespace fx::knowledge::code

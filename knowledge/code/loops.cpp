@@ -14,16 +14,14 @@ Flow Interpreter::run_loop(Node node, Object* iterable, Taints taints, const std
   loop.begin = static_cast<std::uint32_t>(trace_->events.size());
   const Keep keep_loop(loop_);
   const Keep keep_guard(guard_);
-  std::vector<std::uint32_t> breaks;
-  std::swap(breaks, loop_breaks_);
+  const Fresh breaks(loop_breaks_);
   Changes changes(*scope_);
   loop_ = &loop;
   emit(EventKind::kLoop, node.kind(), node, nullptr, main_of(iterable), nullptr, nullptr);
   const Flow flow = run_turns(loop, main_of(iterable), turn);
   loop.end = static_cast<std::uint32_t>(trace_->events.size());
   if (loop.second == 0) loop.second = loop.end;
-  for (const std::uint32_t index : loop_breaks_) trace_->events[index].skip_end = loop.end;
-  std::swap(breaks, loop_breaks_);
+  land(loop_breaks_);
   // The body may run no time at all.
   if (!loop.node.is("while_statement") || (loop.taints & kEndless) == 0) {
     for (const Changes::Change& change : changes.all()) {
@@ -39,13 +37,10 @@ Flow Interpreter::run_turns(Loop& loop, Object* iterable, const std::function<Fl
   constexpr std::size_t kUnroll = 8;
   const Guard* const outer_guard = guard_;
   const auto one_turn = [&](Object* item) {
-    std::vector<std::uint32_t> continues;
-    std::swap(continues, turn_continues_);
+    const Fresh continues(turn_continues_);
     guard_ = outer_guard;
     const Flow flow = turn(item);
-    for (const std::uint32_t index : turn_continues_)
-      trace_->events[index].skip_end = static_cast<std::uint32_t>(trace_->events.size());
-    std::swap(continues, turn_continues_);
+    land(turn_continues_);
     return flow;
   };
   if (iterable != nullptr && iterable->type == Type::kSequence && !iterable->element && !iterable->items.empty() &&

@@ -3,6 +3,8 @@
 #include <array>
 #include <cctype>
 
+#include "base/text.h"
+
 namespace fx::knowledge::code {
 namespace {
 
@@ -70,6 +72,13 @@ bool ends_with_part(std::string_view dotted, std::string_view part) {
 bool is_class_like(std::string_view dotted) {
   const std::string_view last = last_part(dotted);
   return !last.empty() && std::isupper(static_cast<unsigned char>(last.front())) != 0;
+}
+
+bool mentions(std::string_view name, std::initializer_list<std::string_view> parts) {
+  for (const std::string_view part : parts) {
+    if (contains_ignoring_case(name, part)) return true;
+  }
+  return false;
 }
 
 }  // namespace fx::knowledge::code

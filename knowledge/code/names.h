@@ -1,6 +1,7 @@
 // One name for one thing: the many paths under which torch, accelerate and others offer the same class or function.
 #pragma once
 
+#include <initializer_list>
 #include <string>
 #include <string_view>
 
@@ -12,7 +13,7 @@ std::string canonical_name(std::string_view dotted);
 std::string_view last_part(std::string_view dotted);
 bool ends_with_part(std::string_view dotted, std::string_view part);  // part is the last component
 bool is_class_like(std::string_view dotted);                          // the last component begins with a capital
-
-bool is_method_of_modules(std::string_view name);  // of every nn.Module: "eval", "parameters"
+// Some part stands in the name, in capitals or not.
+bool mentions(std::string_view name, std::initializer_list<std::string_view> parts);
 
 }  // namespace fx::knowledge::code

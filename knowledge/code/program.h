@@ -107,6 +107,7 @@ class Program {
 
  private:
   friend class Reader;
+  friend class Recorder;
   friend class Interpreter;
   explicit Program(ReviewContext context) : context_(std::move(context)) {}
   std::string_view intern(std::string text) { return *names_.insert(std::move(text)).first; }

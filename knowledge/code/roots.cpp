@@ -11,7 +11,6 @@ namespace {
 // Of one request, and of one root: enough for the largest real scripts, little enough to end in time.
 constexpr std::size_t kMaxSteps = 500'000;
 constexpr std::size_t kMaxRootSteps = 150'000;
-constexpr std::size_t kMaxEvents = 15'000;  // of a trace
 constexpr std::size_t kMaxAllEvents = 120'000;
 
 bool has_main_guard(const SourceFile& file) {
@@ -54,18 +53,7 @@ bool only_defines(const Event& event) {
 
 }  // namespace
 
-Interpreter::Interpreter(Program& program, const Reader& reader) : program_(program), reader_(reader) {
-  none_ = &program_.objects_.emplace_back();
-  none_->type = Type::kNone;
-}
-
-bool Interpreter::spent() {
-  ++steps_;
-  if (steps_ < root_limit_ && (trace_ == nullptr || trace_->events.size() < kMaxEvents)) return false;
-  if (trace_ != nullptr) trace_->complete = false;
-  program_.all_executed_ = false;
-  return true;
-}
+Interpreter::Interpreter(Program& program, const Reader& reader) : Recorder(program), reader_(reader) {}
 
 void Interpreter::run() {
   for (const auto& file : program_.files_) {
@@ -155,8 +143,7 @@ Trace& Interpreter::begin_trace(bool from_entry) {
 
 // What was raised and never caught ends the process; an empty trace tells nothing.
 void Interpreter::end_trace() {
-  for (const std::uint32_t index : raises_)
-    trace_->events[index].skip_end = static_cast<std::uint32_t>(trace_->events.size());
+  land(raises_);
   raises_.clear();
   events_ += trace_->events.size();
   for (const Event& event : trace_->events) {

@@ -4,6 +4,7 @@
 #include "knowledge/code/keep.h"
 #include "knowledge/code/names.h"
 #include "knowledge/code/reader.h"
+#include "knowledge/python/kind_table.h"
 
 namespace fx::knowledge::code {
 namespace {
@@ -22,35 +23,50 @@ Flow Interpreter::block(Node body) {
   return Flow::kNormal;
 }
 
+Interpreter::Executor Interpreter::executor_of(Node node) {
+  using I = Interpreter;
+  static const python::KindTable<Executor> table = {
+      {"expression_statement", &I::expression_statement},
+      {"if_statement", &I::whole_if_statement},
+      {"for_statement", &I::for_statement},
+      {"while_statement", &I::while_statement},
+      {"with_statement", &I::with_statement},
+      {"try_statement", &I::try_statement},
+      {"match_statement", &I::match_statement},
+      {"return_statement", &I::return_statement},
+      {"break_statement", &I::break_statement},
+      {"continue_statement", &I::continue_statement},
+      {"raise_statement", &I::raise_statement},
+      {"function_definition", &I::define},
+      {"class_definition", &I::define},
+      {"decorated_definition", &I::define},
+      {"import_statement", &I::import_statement},
+      {"import_from_statement", &I::import_from_statement},
+      {"ERROR", &I::block},
+      {"block", &I::block},
+      {"module", &I::block},
+      {"assert_statement", &I::evaluate_parts},
+      {"delete_statement", &I::evaluate_parts},
+      {"print_statement", &I::evaluate_parts},
+      {"call", &I::left_over},
+      {"assignment", &I::left_over},
+  };
+  return table.of(node);
+}
+
 Flow Interpreter::statement(Node node) {
-  const std::string_view kind = node.kind();
-  if (kind == "expression_statement") return expression_statement(node);
-  if (kind == "if_statement") return if_statement(node, {});
-  if (kind == "for_statement") return for_statement(node);
-  if (kind == "while_statement") return while_statement(node);
-  if (kind == "with_statement") return with_statement(node);
-  if (kind == "try_statement") return try_statement(node);
-  if (kind == "match_statement") return match_statement(node);
-  if (kind == "return_statement") return return_statement(node);
-  if (kind == "break_statement") return jump(node, "break", Flow::kBreak);
-  if (kind == "continue_statement") return jump(node, "continue", Flow::kContinue);
-  if (kind == "raise_statement") {
-    if (const Node what = node.first_child()) eval(what);
-    return jump(node, "raise", Flow::kRaise);
-  }
-  if (kind == "function_definition" || kind == "class_definition" || kind == "decorated_definition") {
-    define(node);
-  } else if (kind == "import_statement") {
-    import_statement(node);
-  } else if (kind == "import_from_statement") {
-    import_from_statement(node);
-  } else if (kind == "ERROR" || kind == "block" || kind == "module") {
-    return block(node);
-  } else if (kind == "assert_statement" || kind == "delete_statement" || kind == "print_statement") {
-    for (Node child = node.first_child(); child; child = child.next_sibling()) eval(child);
-  } else if (kind == "call" || kind == "assignment") {
-    eval(node);  // left over around a syntax error
-  }
+  const Executor execute = executor_of(node);
+  return execute == nullptr ? Flow::kNormal : (this->*execute)(node);
+}
+
+Flow Interpreter::evaluate_parts(Node node) {
+  for (Node child = node.first_child(); child; child = child.next_sibling()) eval(child);
+  return Flow::kNormal;
+}
+
+// An expression around a syntax error.
+Flow Interpreter::left_over(Node node) {
+  eval(node);
   return Flow::kNormal;
 }
 
@@ -62,6 +78,10 @@ Flow Interpreter::expression_statement(Node node) {
       flow = jump(child, "exit", Flow::kRaise);
   }
   return flow;
+}
+
+Flow Interpreter::whole_if_statement(Node node) {
+  return if_statement(node, {});
 }
 
 // alternative_of: the if_statement whose elif clause this is.
@@ -274,6 +294,19 @@ Flow Interpreter::return_statement(Node node) {
   return jump(node, "return", Flow::kReturn);
 }
 
+Flow Interpreter::break_statement(Node node) {
+  return jump(node, "break", Flow::kBreak);
+}
+
+Flow Interpreter::continue_statement(Node node) {
+  return jump(node, "continue", Flow::kContinue);
+}
+
+Flow Interpreter::raise_statement(Node node) {
+  if (const Node what = node.first_child()) eval(what);
+  return jump(node, "raise", Flow::kRaise);
+}
+
 Flow Interpreter::jump(Node node, std::string_view name, Flow flow) {
   Event& event = emit(EventKind::kJump, name, node, nullptr, nullptr, nullptr, nullptr);
   event.skip_end = event.index + 1;
@@ -285,57 +318,9 @@ Flow Interpreter::jump(Node node, std::string_view name, Flow flow) {
   return flow;
 }
 
-void Interpreter::define(Node node) {
-  Node inner = node.is("decorated_definition") ? node.child("definition") : node;
-  if (const auto found = file_->function_at.find(inner.index()); found != file_->function_at.end()) {
-    Object* object = make(Type::kFunction, inner);
-    object->function = found->second;
-    object->scope = scope_;
-    object->name = found->second->name;
-    scope_->set(object->name, decorated(object));
-  }
-  if (const auto found = file_->class_at.find(inner.index()); found != file_->class_at.end())
-    scope_->set(found->second->name, class_object(*found->second));
-}
-
-void Interpreter::import_statement(Node node) {
-  for (const Import& import : file_->imports_of(node)) {
-    if (import.name.find('.') != std::string_view::npos) continue;
-    scope_->set(import.name, import_module(import.target));
-  }
-}
-
-void Interpreter::import_from_statement(Node node) {
-  for (const Import& import : file_->imports_of(node)) {
-    Object* found = nullptr;
-    const auto dot = import.target.rfind('.');
-    if (dot != std::string_view::npos) {
-      Object* from = import_module(import.target.substr(0, dot));
-      if (from->file != nullptr) found = attribute(from, import.target.substr(dot + 1), node);
-    }
-    scope_->set(import.name, found != nullptr && found->type != Type::kUnknown ? found : import_module(import.target));
-  }
-  if (const Node all = node.child("module_name"); all && node.children("name").empty()) {
-    for (const auto& file : program_.files_) {  // from x import *
-      if (file->module != all.text()) continue;
-      run_module(*file, false);
-      for (const auto& [name, object] : modules_[file.get()]->bound()) scope_->set(name, object);
-    }
-  }
-}
-
-// A file of the request: its module object, executed on first import. Else something external.
-Object* Interpreter::import_module(std::string_view name) {
-  Object* module = external(name, {});
-  for (const auto& file : program_.files_) {
-    const bool same = file->module == name || (file->module.size() > name.size() && file->module.ends_with(name) &&
-                                               file->module[file->module.size() - name.size() - 1] == '.');
-    if (!same) continue;
-    run_module(*file, false);
-    module->file = file.get();
-    break;
-  }
-  return module;
+void Interpreter::land(const std::vector<std::uint32_t>& jumps) {
+  for (const std::uint32_t index : jumps)
+    trace_->events[index].skip_end = static_cast<std::uint32_t>(trace_->events.size());
 }
 
 }  // namespace fx::knowledge::code

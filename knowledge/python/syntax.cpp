@@ -70,9 +70,8 @@ struct GrammarNames {
       kinds.emplace_back(ts_language_symbol_name(language, static_cast<TSSymbol>(i)));
     for (std::uint32_t i = 1; i <= ts_language_field_count(language); ++i)
       fields.emplace_back(ts_language_field_name_for_id(language, static_cast<TSFieldId>(i)));
+    kinds.emplace_back("ERROR");
   }
-  std::string_view kind(TSSymbol symbol) const { return symbol < kinds.size() ? kinds[symbol] : "ERROR"; }
-  std::string_view field(TSFieldId id) const { return id < fields.size() ? fields[id] : ""; }
 };
 
 const GrammarNames& grammar_names() {
@@ -81,6 +80,14 @@ const GrammarNames& grammar_names() {
 }
 
 }  // namespace
+
+std::span<const std::string_view> kind_names() {
+  return grammar_names().kinds;
+}
+
+std::span<const std::string_view> field_names() {
+  return grammar_names().fields;
+}
 
 class SyntaxBuilder {
  public:
@@ -106,9 +113,9 @@ class SyntaxBuilder {
   // False: the node and what is below it are left out.
   bool enter(TSTreeCursor& cursor) {
     const TSNode node = ts_tree_cursor_current_node(&cursor);
-    const std::string_view field = names_.field(ts_tree_cursor_current_field_id(&cursor));
-    const std::string_view kind = names_.kind(ts_node_symbol(node));
-    if ((!ts_node_is_named(node) && field.empty()) || kind == "comment") return false;
+    const auto field = ts_tree_cursor_current_field_id(&cursor);
+    const auto kind = static_cast<std::uint16_t>(std::min<std::size_t>(ts_node_symbol(node), kinds_.size() - 1));
+    if ((!ts_node_is_named(node) && field == 0) || kinds_[kind] == "comment") return false;
     if (open_.size() >= kMaxDepth || syntax_.nodes_.size() >= kMaxNodes) {
       syntax_.left_out_ = open_.size() >= kMaxDepth ? "was read without what is nested deeper than 200 levels"
                                                     : "was read up to its first million parts only";
@@ -129,7 +136,7 @@ class SyntaxBuilder {
   }
 
   Syntax& syntax_;
-  const GrammarNames& names_ = grammar_names();
+  const std::span<const std::string_view> kinds_ = kind_names();
   std::vector<std::uint32_t> open_;
   std::uint32_t last_closed_ = 0;
 };
@@ -151,14 +158,6 @@ Syntax::Syntax(std::string text, double cpu_seconds) : text_(std::move(text)) {
 
 std::unique_ptr<const Syntax> Syntax::parse(std::string text, double cpu_seconds) {
   return std::unique_ptr<const Syntax>(new Syntax(std::move(text), cpu_seconds));
-}
-
-std::string_view Node::kind() const {
-  return syntax_ == nullptr ? std::string_view() : syntax_->nodes_[index_].kind;
-}
-
-std::string_view Node::field() const {
-  return syntax_ == nullptr ? std::string_view() : syntax_->nodes_[index_].field;
 }
 
 std::string_view Node::text() const {
@@ -187,23 +186,6 @@ std::size_t Node::end() const {
 
 Node Node::parent() const {
   return syntax_ == nullptr || index_ == 0 ? Node() : Node(syntax_, syntax_->nodes_[index_].parent);
-}
-
-Node Node::first_child() const {
-  if (syntax_ == nullptr || index_ + 1 >= syntax_->nodes_.size()) return {};
-  return syntax_->nodes_[index_ + 1].parent == index_ ? Node(syntax_, index_ + 1) : Node();
-}
-
-Node Node::next_sibling() const {
-  if (syntax_ == nullptr || syntax_->nodes_[index_].next == 0) return {};
-  return {syntax_, syntax_->nodes_[index_].next};
-}
-
-Node Node::child(std::string_view field_name) const {
-  for (Node node = first_child(); node; node = node.next_sibling()) {
-    if (node.field() == field_name) return node;
-  }
-  return {};
 }
 
 std::vector<Node> Node::children() const {

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -20,6 +21,10 @@ inline constexpr double kMaxCpuSeconds = 1.2;
 
 class Syntax;
 
+// The grammar's names of kinds, by their number; "ERROR" is the last. Of fields likewise; 0 is none.
+std::span<const std::string_view> kind_names();
+std::span<const std::string_view> field_names();
+
 // A node, cheap to copy; valid as long as its Syntax. A missing node converts to false and answers emptily.
 class Node {
  public:
@@ -29,8 +34,9 @@ class Node {
   explicit operator bool() const { return syntax_ != nullptr; }
   bool operator==(const Node& other) const = default;
 
-  std::string_view kind() const;  // the grammar's name: "call", "identifier", "ERROR", or an operator's text
-  bool is(std::string_view kind_name) const { return syntax_ != nullptr && kind() == kind_name; }
+  std::size_t kind_number() const;  // in kind_names()
+  std::string_view kind() const;    // the grammar's name: "call", "identifier", "ERROR", or an operator's text
+  bool is(std::string_view kind_name) const;
   std::string_view field() const;  // the name under which the parent holds it; may be empty
   std::string_view text() const;
   int line() const;    // 1-based
@@ -76,15 +82,49 @@ class Syntax {
   Syntax(std::string text, double cpu_seconds);
 
   struct Row {
-    std::string_view kind, field;  // static storage of the grammar
+    std::uint16_t kind, field;
     std::uint32_t begin, end, line, column, end_line;
     std::uint32_t parent, next;  // 0: none
   };
+  std::span<const std::string_view> kinds_ = kind_names(), fields_ = field_names();
   std::string text_;
   std::vector<Row> nodes_;
   bool has_errors_ = false;
   std::string_view left_out_;
   double cpu_seconds_ = 0;
 };
+
+inline std::size_t Node::kind_number() const {
+  return syntax_ == nullptr ? 0 : syntax_->nodes_[index_].kind;
+}
+
+inline std::string_view Node::kind() const {
+  return syntax_ == nullptr ? std::string_view() : syntax_->kinds_[syntax_->nodes_[index_].kind];
+}
+
+inline bool Node::is(std::string_view kind_name) const {
+  return syntax_ != nullptr && kind() == kind_name;
+}
+
+inline std::string_view Node::field() const {
+  return syntax_ == nullptr ? std::string_view() : syntax_->fields_[syntax_->nodes_[index_].field];
+}
+
+inline Node Node::first_child() const {
+  if (syntax_ == nullptr || index_ + 1 >= syntax_->nodes_.size()) return {};
+  return syntax_->nodes_[index_ + 1].parent == index_ ? Node(syntax_, index_ + 1) : Node();
+}
+
+inline Node Node::next_sibling() const {
+  if (syntax_ == nullptr || syntax_->nodes_[index_].next == 0) return {};
+  return {syntax_, syntax_->nodes_[index_].next};
+}
+
+inline Node Node::child(std::string_view field_name) const {
+  for (Node node = first_child(); node; node = node.next_sibling()) {
+    if (node.field() == field_name) return node;
+  }
+  return {};
+}
 
 }  // namespace fx::knowledge::python

@@ -1,0 +1,95 @@
+// Lists, tuples, sets, dicts and texts as they are written, and what is taken out of them.
+#include "knowledge/code/interpreter.h"
+
+namespace fx::knowledge::code {
+namespace {
+
+std::string_view plain_text(Node node) {
+  for (Node child = node.first_child(); child; child = child.next_sibling()) {
+    if (child.is("string_content")) return child.text();
+  }
+  return {};
+}
+
+}  // namespace
+
+Object* Interpreter::text(Node node) {
+  Object* value = text_object(plain_text(node), true, node);
+  std::vector<Node> open = {node};
+  while (!open.empty()) {
+    const Node at = open.back();
+    open.pop_back();
+    for (Node child = at.first_child(); child; child = child.next_sibling()) {
+      if (child.is("interpolation")) {
+        const Object* inner = eval(child.child("expression") ? child.child("expression") : child.first_child());
+        value->taints |= inner->taints;
+        value->constant = false;
+        value->items.push_back(const_cast<Object*>(inner));
+      } else if (child.is("string")) {
+        if (value->name.empty()) value->name = plain_text(child);
+        open.push_back(child);
+      }
+    }
+  }
+  return value;
+}
+
+Object* Interpreter::collection(Node node) {
+  Object* value = make(Type::kSequence, node);
+  for (Node child = node.first_child(); child; child = child.next_sibling()) {
+    Object* item = eval(child);
+    value->taints |= item->taints & static_cast<Taints>(~kStepCount);
+    if (child.is("list_splat") && main_of(item)->type == Type::kSequence) {
+      value->items.insert(value->items.end(), main_of(item)->items.begin(), main_of(item)->items.end());
+    } else {
+      value->items.push_back(item);
+    }
+  }
+  return value;
+}
+
+Object* Interpreter::dictionary(Node node) {
+  Object* value = make(Type::kDict, node);
+  for (Node child = node.first_child(); child; child = child.next_sibling()) {
+    if (child.is("pair")) {
+      const Object* key = main_of(eval(child.child("key")));
+      Object* item = eval(child.child("value"));
+      value->taints |= item->taints;
+      value->members.emplace_back(key->type == Type::kText ? key->name : std::string_view(), item);
+    } else {
+      const Object* more = main_of(eval(child));
+      value->members.insert(value->members.end(), more->members.begin(), more->members.end());
+      if (more->type != Type::kDict) value->members.emplace_back("**", const_cast<Object*>(more));
+    }
+  }
+  return value;
+}
+
+Object* Interpreter::subscript(Node node) {
+  Object* object = eval(node.child("value"));
+  const std::vector<Node> keys = node.children("subscript");
+  Object* key = nullptr;
+  for (const Node at : keys) {
+    if (!at.is("slice")) {
+      key = eval(at);
+      continue;
+    }
+    // A strided or offset slice by rank: the pieces need not be equally long.
+    const Type of = main_of(object)->type;
+    Object* cut = make(of == Type::kSequence || of == Type::kModel ? of : Type::kUnknown, node);
+    cut->taints = object->taints;
+    cut->items = main_of(object)->items;
+    cut->parent = object;
+    cut->name = main_of(object)->name;
+    cut->callee = "slice";
+    for (Node piece = at.first_child(); piece; piece = piece.next_sibling()) {
+      const Taints taints = eval(piece)->taints;
+      if ((taints & kRank) != 0) cut->taints |= kUneven | kLocal;
+      cut->taints |= static_cast<Taints>(taints & kUneven);
+    }
+    return cut;
+  }
+  return item_of(object, key, node);
+}
+
+}  // namespace fx::knowledge::code
