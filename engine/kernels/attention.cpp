@@ -1,6 +1,7 @@
-#include <ATen/ops/bmm.h>
+#include <ATen/ops/empty.h>
 #include <ATen/ops/empty_like.h>
-#include <ATen/ops/zeros_like.h>
+#include <ATen/ops/mm.h>
+#include <ATen/ops/zeros.h>
 #include <torch/csrc/autograd/custom_function.h>
 
 #include <algorithm>
@@ -19,7 +20,9 @@ using torch::autograd::AutogradContext;
 using torch::autograd::Function;
 using torch::autograd::variable_list;
 
-constexpr std::int64_t kQueryBlock = 256;  // query positions whose scores exist at once
+// Scores of one KV head that exist at once: rows (query heads that share it times positions), so that they stay in the
+// second-level cache.
+constexpr std::int64_t kScoreRows = 384;
 
 struct Heads {
   std::int64_t query = 0, kv = 0, dim = 0;
@@ -32,74 +35,89 @@ struct Heads {
   float scale() const { return 1.0f / std::sqrt(static_cast<float>(dim)); }
 };
 
-// Rows [begin, end) of q [T, heads * dim] as [kv, positions * group, dim]: the query heads that share a KV head lie
-// together. In the dtype of products, like everything between the products.
-at::Tensor pack_queries(const at::Tensor& q, std::int64_t begin, std::int64_t end, const Heads& h) {
-  const at::Tensor packed = q.narrow(0, begin, end - begin)
-                                .view({end - begin, h.kv, h.group(), h.dim})
-                                .permute({1, 0, 2, 3})
-                                .reshape({h.kv, (end - begin) * h.group(), h.dim});
-  return widen_for_products(packed);
-}
-void unpack_queries(const at::Tensor& packed, at::Tensor& out, std::int64_t begin, std::int64_t end, const Heads& h) {
-  out.narrow(0, begin, end - begin)
-      .view({end - begin, h.kv, h.group(), h.dim})
-      .copy_(packed.view({h.kv, end - begin, h.group(), h.dim}).permute({1, 0, 2, 3}));
-}
-at::Tensor pack_keys(const at::Tensor& k, std::int64_t begin, std::int64_t end, const Heads& h) {
-  return widen_for_products(
-      k.narrow(0, begin, end - begin).view({end - begin, h.kv, h.dim}).permute({1, 0, 2}).contiguous());
+// Query positions [first, last) of a document under one KV head, and the keys [first_key, last) that they see.
+struct Block {
+  std::int64_t first = 0, last = 0, first_key = 0, group = 1;
+  at::Tensor queries(const at::Tensor& packed) const { return packed.narrow(0, first * group, (last - first) * group); }
+  at::Tensor keys(const at::Tensor& packed) const { return packed.narrow(0, first_key, last - first_key); }
+};
+
+// Calls body(KV head, block) for the blocks of a document of this length.
+template <class Body>
+void for_blocks(std::int64_t length, const Heads& h, const Body& body) {
+  const std::int64_t step = std::max<std::int64_t>(1, kScoreRows / h.group());
+  for (std::int64_t head = 0; head < h.kv; ++head) {
+    for (std::int64_t first = 0; first < length; first += step) {
+      body(head, Block{first, std::min(first + step, length), h.first_key(first), h.group()});
+    }
+  }
 }
 
-// The keys (or values, or their gradients) that query positions [first, last) of a document see.
-at::Tensor keys_of(const at::Tensor& packed, std::int64_t first, std::int64_t last, const Heads& h) {
-  return packed.narrow(1, h.first_key(first), last - h.first_key(first));
+// Rows [begin, end) of x [T, heads * dim] in the dtype of products as [kv, positions * group, dim]: the query heads
+// that share a KV head lie together.
+at::Tensor pack(const at::Tensor& x, std::int64_t begin, std::int64_t end, const Heads& h) {
+  const at::Tensor rows = x.narrow(0, begin, end - begin).view({end - begin, h.kv, -1}).permute({1, 0, 2});
+  return at::empty(rows.sizes(), x.options().dtype(product_dtype(x))).copy_(rows).view({h.kv, -1, h.dim});
+}
+
+// Writes a block's rows [positions * group, dim] to their places in x [positions, heads * dim] of its document.
+void unpack(const at::Tensor& rows, at::Tensor x, std::int64_t head, const Block& block, const Heads& h) {
+  const std::int64_t positions = block.last - block.first;
+  x.narrow(0, block.first, positions)
+      .view({positions, h.kv, -1})
+      .select(1, head)
+      .copy_(rows.view({positions, h.group() * h.dim}));
+}
+
+// total += a b, in fp32.
+void add_product(at::Tensor total, const at::Tensor& a, const at::Tensor& b) {
+  if (a.scalar_type() == at::kFloat) {
+    total.addmm_(a, b);
+  } else {
+    total.add_(at::mm(a, b));
+  }
 }
 
 // Hides from each row the keys that lie before its window: its softmax gives them nothing.
 template <class T>
-void hide_before_window(T* scores, std::int64_t rows, std::int64_t width, std::int64_t row, std::int64_t first,
-                        const Heads& h) {
-  for (std::int64_t r = 0; r < rows; ++r) {
-    const std::int64_t hidden = h.first_key(first + (row + r) / h.group()) - h.first_key(first);
-    std::fill(scores + r * width, scores + r * width + hidden, static_cast<T>(-1e30f));
+void hide_before_window(T* scores, const CausalRows& shape, const Block& block, const Heads& h) {
+  for (std::int64_t r = 0; r < shape.rows; ++r) {
+    const std::int64_t hidden = h.first_key(block.first + (shape.first_row + r) / h.group()) - block.first_key;
+    std::fill(scores + r * shape.width, scores + r * shape.width + hidden, static_cast<T>(-1e30f));
   }
 }
 
-// Probabilities of query positions [first, last) of a document over the keys that they see, [first_key, last):
-// [kv, positions * group, keys].
-at::Tensor probabilities(const at::Tensor& queries, const at::Tensor& keys, std::int64_t first, std::int64_t last,
-                         const Heads& h) {
-  at::Tensor scores = at::bmm(queries.narrow(1, first * h.group(), (last - first) * h.group()),
-                              keys_of(keys, first, last, h).transpose(1, 2));
-  const std::int64_t rows = scores.size(1), width = scores.size(2);
+// Calls body(data, first row, shape) for pieces of a block's scores, windows hidden.
+template <class Body>
+void for_score_rows(const at::Tensor& scores, const Block& block, const Heads& h, const Body& body) {
   for_dtype(scores, [&](auto tag) {
     using T = decltype(tag);
-    T* data = scores.mutable_data_ptr<T>();
-    for_rows(h.kv * rows, width, [&](std::int64_t begin, std::int64_t end) {
-      while (begin < end) {  // pieces that stay inside one KV head
-        const std::int64_t row = begin % rows, count = std::min(end - begin, rows - row);
-        if (h.window > 0) hide_before_window(data + begin * width, count, width, row, first, h);
-        row_kernels<T>().causal_softmax(data + begin * width, count, width, row, h.group(),
-                                        first + 1 - h.first_key(first), h.scale());
-        begin += count;
-      }
+    const std::int64_t width = scores.size(1);
+    for_rows(scores.size(0), width, [&](std::int64_t begin, std::int64_t end) {
+      T* data = scores.mutable_data_ptr<T>() + begin * width;
+      const CausalRows shape{end - begin, width, begin, h.group(), block.first + 1 - block.first_key};
+      if (h.window > 0) hide_before_window(data, shape, block, h);
+      body(data, begin, shape);
     });
   });
-  return scores;
 }
 
-void softmax_backward(const at::Tensor& p, at::Tensor& dp, const Heads& h) {
-  const std::int64_t width = p.size(2);
-  for_dtype(p, [&](auto tag) {
+// Sums over dim of a * b, both [T, heads * dim], of rows [begin, end): [kv, positions * group], fp32.
+at::Tensor dots_of(const at::Tensor& a, const at::Tensor& b, std::int64_t begin, std::int64_t end, const Heads& h) {
+  at::Tensor dots = at::empty({end - begin, h.query}, a.options().dtype(at::kFloat));
+  for_dtype(a, [&](auto tag) {
     using T = decltype(tag);
-    for_rows(p.size(0) * p.size(1), width, [&](std::int64_t begin, std::int64_t end) {
-      row_kernels<T>().softmax_backward(p.const_data_ptr<T>() + begin * width, dp.mutable_data_ptr<T>() + begin * width,
-                                        end - begin, width, h.scale());
+    for_rows(dots.numel(), h.dim, [&](std::int64_t first, std::int64_t last) {
+      const std::int64_t at = begin * h.query + first;
+      row_kernels<T>().row_dots(a.const_data_ptr<T>() + at * h.dim, b.const_data_ptr<T>() + at * h.dim,
+                                dots.mutable_data_ptr<float>() + first, last - first, h.dim);
     });
   });
+  return dots.view({end - begin, h.kv, h.group()}).permute({1, 0, 2}).reshape({h.kv, -1});
 }
 
+// The backward makes the probabilities again from the logarithms of their sums, and takes the sum of p * dp over a row
+// from the output: it is the output's product with its gradient (FlashAttention-2, section 3.1).
 class DocumentAttention : public Function<DocumentAttention> {
  public:
   static at::Tensor forward(AutogradContext* ctx, const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
@@ -107,8 +125,11 @@ class DocumentAttention : public Function<DocumentAttention> {
                             std::int64_t window) {
     const Heads h{heads, kv_heads, q.size(1) / heads, window};
     at::Tensor out = at::empty_like(q);
-    for (std::size_t d = 0; d + 1 < starts.size(); ++d) forward_document(q, k, v, out, starts[d], starts[d + 1], h);
-    ctx->save_for_backward({q, k, v});
+    at::Tensor log_sums = at::empty({q.size(0) * heads}, q.options().dtype(at::kFloat));
+    for (std::size_t d = 0; d + 1 < starts.size(); ++d) {
+      forward_document(q, k, v, out, log_sums, starts[d], starts[d + 1], h);
+    }
+    ctx->save_for_backward({q, k, v, out, log_sums});
     ctx->saved_data["starts"] = starts;
     ctx->saved_data["heads"] = heads;
     ctx->saved_data["kv_heads"] = kv_heads;
@@ -131,35 +152,54 @@ class DocumentAttention : public Function<DocumentAttention> {
   }
 
  private:
-  static void forward_document(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v, at::Tensor& out,
-                               std::int64_t begin, std::int64_t end, const Heads& h) {
-    const at::Tensor queries = pack_queries(q, begin, end, h);
-    const at::Tensor keys = pack_keys(k, begin, end, h), values = pack_keys(v, begin, end, h);
-    for (std::int64_t first = 0; first < end - begin; first += kQueryBlock) {
-      const std::int64_t last = std::min(first + kQueryBlock, end - begin);
-      const at::Tensor p = probabilities(queries, keys, first, last, h);
-      unpack_queries(at::bmm(p, keys_of(values, first, last, h)), out, begin + first, begin + last, h);
-    }
+  static at::Tensor log_sums_of(const at::Tensor& all, std::int64_t begin, std::int64_t end, const Heads& h) {
+    return all.narrow(0, begin * h.query, (end - begin) * h.query).view({h.kv, -1});
   }
 
-  static void backward_document(const variable_list& saved, const at::Tensor& dout, at::Tensor& dq, at::Tensor& dk,
-                                at::Tensor& dv, std::int64_t begin, std::int64_t end, const Heads& h) {
-    const at::Tensor queries = pack_queries(saved[0], begin, end, h), douts = pack_queries(dout, begin, end, h);
-    const at::Tensor keys = pack_keys(saved[1], begin, end, h), values = pack_keys(saved[2], begin, end, h);
-    at::Tensor dkeys = at::zeros_like(keys), dvalues = at::zeros_like(values);
-    for (std::int64_t first = 0; first < end - begin; first += kQueryBlock) {
-      const std::int64_t last = std::min(first + kQueryBlock, end - begin);
-      const std::int64_t row = first * h.group(), rows = (last - first) * h.group();
-      const at::Tensor p = probabilities(queries, keys, first, last, h);
-      const at::Tensor dblock = douts.narrow(1, row, rows);
-      at::Tensor dp = at::bmm(dblock, keys_of(values, first, last, h).transpose(1, 2));
-      keys_of(dvalues, first, last, h).add_(at::bmm(p.transpose(1, 2), dblock));
-      softmax_backward(p, dp, h);
-      keys_of(dkeys, first, last, h).add_(at::bmm(dp.transpose(1, 2), queries.narrow(1, row, rows)));
-      unpack_queries(at::bmm(dp, keys_of(keys, first, last, h)), dq, begin + first, begin + last, h);
-    }
-    dk.narrow(0, begin, end - begin).view({end - begin, h.kv, h.dim}).copy_(dkeys.permute({1, 0, 2}));
-    dv.narrow(0, begin, end - begin).view({end - begin, h.kv, h.dim}).copy_(dvalues.permute({1, 0, 2}));
+  static void forward_document(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v, const at::Tensor& out,
+                               const at::Tensor& log_sums, std::int64_t begin, std::int64_t end, const Heads& h) {
+    const at::Tensor queries = pack(q, begin, end, h), keys = pack(k, begin, end, h), values = pack(v, begin, end, h);
+    const at::Tensor sums = log_sums_of(log_sums, begin, end, h), own = out.narrow(0, begin, end - begin);
+    for_blocks(end - begin, h, [&](std::int64_t head, const Block& block) {
+      const at::Tensor scores = at::mm(block.queries(queries[head]), block.keys(keys[head]).t());
+      const at::Tensor block_sums = block.queries(sums[head]);
+      for_score_rows(scores, block, h, [&](auto* data, std::int64_t row, const CausalRows& shape) {
+        row_kernels<std::remove_pointer_t<decltype(data)>>().causal_softmax(
+            data, block_sums.mutable_data_ptr<float>() + row, shape, h.scale());
+      });
+      unpack(at::mm(scores, block.keys(values[head])), own, head, block, h);
+    });
+  }
+
+  static void backward_document(const variable_list& saved, const at::Tensor& dout, const at::Tensor& dq,
+                                const at::Tensor& dk, const at::Tensor& dv, std::int64_t begin, std::int64_t end,
+                                const Heads& h) {
+    const at::Tensor queries = pack(saved[0], begin, end, h), douts = pack(dout, begin, end, h);
+    const at::Tensor keys = pack(saved[1], begin, end, h), values = pack(saved[2], begin, end, h);
+    const at::Tensor sums = log_sums_of(saved[4], begin, end, h), dots = dots_of(dout, saved[3], begin, end, h);
+    const at::Tensor own = dq.narrow(0, begin, end - begin);
+    at::Tensor dkeys = at::zeros(keys.sizes(), keys.options().dtype(at::kFloat)), dvalues = at::zeros_like(dkeys);
+    for_blocks(end - begin, h, [&](std::int64_t head, const Block& block) {
+      const at::Tensor dblock = block.queries(douts[head]), qblock = block.queries(queries[head]);
+      const at::Tensor p = at::mm(qblock, block.keys(keys[head]).t());
+      const at::Tensor dp = at::mm(dblock, block.keys(values[head]).t());
+      const at::Tensor block_sums = block.queries(sums[head]), block_dots = block.queries(dots[head]);
+      for_score_rows(p, block, h, [&](auto* data, std::int64_t row, const CausalRows& shape) {
+        using T = std::remove_pointer_t<decltype(data)>;
+        row_kernels<T>().causal_softmax_backward(data, dp.mutable_data_ptr<T>() + row * shape.width,
+                                                 block_sums.const_data_ptr<float>() + row,
+                                                 block_dots.const_data_ptr<float>() + row, shape, h.scale());
+      });
+      add_product(block.keys(dvalues[head]), p.t(), dblock);
+      add_product(block.keys(dkeys[head]), dp.t(), qblock);
+      unpack(at::mm(dp, block.keys(keys[head])), own, head, block, h);
+    });
+    unpack_keys(dkeys, dk.narrow(0, begin, end - begin), h);
+    unpack_keys(dvalues, dv.narrow(0, begin, end - begin), h);
+  }
+
+  static void unpack_keys(const at::Tensor& packed, const at::Tensor& x, const Heads& h) {
+    x.view({-1, h.kv, h.dim}).copy_(packed.permute({1, 0, 2}));
   }
 };
 

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "engine/kernels/composed.h"
+#include "engine/kernels/gated_mlp.h"
 #include "engine/kernels/head_loss.h"
 #include "engine/kernels/matmul.h"
 #include "engine/kernels/ops.h"
@@ -65,6 +66,49 @@ TEST(Product, EqualsLinearWhicheverWayItIsMultiplied) {
   const auto ours = [](const auto& in) { return product(in[0], in[1]); };
   expect_same(ours, reference, {at::randn({70, 48}), at::randn({33, 48})}, 1e-5);
   expect_same(ours, reference, {at::randn({70, 48}).to(at::kBFloat16), at::randn({33, 48}).to(at::kBFloat16)}, 0.02);
+}
+
+TEST(ThreeProducts, EqualThreeLinearLayersOfOneInput) {
+  at::manual_seed(3);
+  const auto ours = [](const auto& in) {
+    const auto [a, b, c] = three_products(in[0], in[1], in[2], in[3]);
+    return at::cat({a, b, c}, 1);
+  };
+  const auto reference = [](const auto& in) {
+    return at::cat({at::linear(in[0], in[1]), at::linear(in[0], in[2]), at::linear(in[0], in[3])}, 1);
+  };
+  std::vector<at::Tensor> inputs = {at::randn({70, 48}), at::randn({33, 48}), at::randn({16, 48}), at::randn({5, 48})};
+  expect_same(ours, reference, inputs, 1e-4);
+  for (auto& input : inputs) input = input.detach().to(at::kBFloat16);
+  expect_same(ours, reference, inputs, 0.1);
+}
+
+at::Tensor reference_mlp(const std::vector<at::Tensor>& in) {
+  return at::linear(at::silu(at::linear(in[0], in[1])) * at::linear(in[0], in[2]), in[3]);
+}
+
+std::vector<at::Tensor> mlp_inputs() {
+  return {at::randn({70, 24}), at::randn({33, 24}) * 0.3, at::randn({33, 24}) * 0.3, at::randn({24, 33}) * 0.3};
+}
+
+TEST(GatedMlp, EqualsItsComposition) {
+  at::manual_seed(3);
+  const auto ours = [](const auto& in) { return gated_mlp(in[0], in[1], in[2], in[3]); };
+  std::vector<at::Tensor> inputs = mlp_inputs();
+  expect_same(ours, reference_mlp, inputs, 1e-4);
+  for (auto& input : inputs) input = input.detach().to(at::kBFloat16);
+  expect_same(ours, reference_mlp, inputs, 0.1);
+}
+
+TEST(GatedMlp, FrozenWeightsGetNoGradientAndPassTheInputsOn) {
+  at::manual_seed(3);
+  std::vector<at::Tensor> inputs = mlp_inputs(), copies = mlp_inputs();
+  for (std::size_t i = 0; i < inputs.size(); ++i) copies[i] = inputs[i].clone();
+  inputs[0].set_requires_grad(true), copies[0].set_requires_grad(true);
+  gated_mlp(inputs[0], inputs[1], inputs[2], inputs[3]).sum().backward();
+  reference_mlp(copies).sum().backward();
+  EXPECT_TRUE(at::allclose(inputs[0].grad(), copies[0].grad(), 1e-4, 1e-4));
+  for (std::size_t i = 1; i < inputs.size(); ++i) EXPECT_FALSE(inputs[i].grad().defined());
 }
 
 TEST(HeadLoss, Bf16HeadIsMultipliedInPanelsOfAllClasses) {

@@ -93,6 +93,45 @@ class Linear : public Function<Linear> {
   }
 };
 
+// Three weights of one input. The gradients of the input are added in the dtype of products.
+class SharedLinear : public Function<SharedLinear> {
+ public:
+  static variable_list forward(AutogradContext* ctx, const at::Tensor& x, const at::Tensor& first,
+                               const at::Tensor& second, const at::Tensor& third) {
+    const bool trained = first.requires_grad() || second.requires_grad() || third.requires_grad();
+    ctx->save_for_backward({trained ? x : at::Tensor(), first, second, third});
+    const at::Tensor wide = widen_for_products(x);
+    variable_list out;
+    for (const at::Tensor* weight : {&first, &second, &third}) {
+      out.push_back(converted(at::mm(wide, widen_for_products(*weight).t()), x.scalar_type()));
+    }
+    return out;
+  }
+
+  static variable_list backward(AutogradContext* ctx, variable_list grads) {
+    const auto saved = ctx->get_saved_variables();
+    const at::Tensor x = saved[0].defined() ? widen_for_products(saved[0]) : at::Tensor();
+    variable_list out(4);
+    for (std::size_t i = 0; i < 3; ++i) {
+      const at::Tensor& weight = saved[i + 1];
+      const at::Tensor dy = widen_for_products(grads[i]);
+      if (ctx->needs_input_grad(0)) add_product(out[0], dy, widen_for_products(weight));
+      if (ctx->needs_input_grad(i + 1)) out[i + 1] = converted(at::mm(dy.t(), x), weight.scalar_type());
+    }
+    if (out[0].defined()) out[0] = converted(out[0], grads[0].scalar_type());
+    return out;
+  }
+
+ private:
+  static void add_product(at::Tensor& total, const at::Tensor& a, const at::Tensor& b) {
+    if (total.defined()) {
+      total.addmm_(a, b);
+    } else {
+      total = at::mm(a, b);
+    }
+  }
+};
+
 class AdaptedLinear : public Function<AdaptedLinear> {
  public:
   static at::Tensor forward(AutogradContext* ctx, const at::Tensor& x, const at::Tensor& weight, const at::Tensor& a,
@@ -141,6 +180,16 @@ at::ScalarType product_dtype(const at::Tensor& operand) {
 
 at::Tensor widen_for_products(const at::Tensor& tensor) {
   return converted(tensor, product_dtype(tensor));
+}
+
+at::Tensor narrow_product(const at::Tensor& wide, at::ScalarType dtype) {
+  return converted(wide, dtype);
+}
+
+std::array<at::Tensor, 3> three_products(const at::Tensor& x, const at::Tensor& first, const at::Tensor& second,
+                                         const at::Tensor& third) {
+  const variable_list out = SharedLinear::apply(x, first, second, third);
+  return {out[0], out[1], out[2]};
 }
 
 at::Tensor product(const at::Tensor& x, const at::Tensor& weight) {

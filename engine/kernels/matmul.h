@@ -4,6 +4,7 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <array>
 #include <cstdint>
 
 namespace fx::engine {
@@ -20,9 +21,15 @@ double product_gflops(at::ScalarType dtype);
 
 // A copy in the dtype of products, or the tensor itself.
 at::Tensor widen_for_products(const at::Tensor& tensor);
+// A product in the dtype of its operands again: a copy, or the tensor itself.
+at::Tensor narrow_product(const at::Tensor& wide, at::ScalarType dtype);
 
 // x [T, in], weight [out, in] -> [T, out]; differentiable.
 at::Tensor product(const at::Tensor& x, const at::Tensor& weight);
+
+// x through three weights at once: widened once, and its gradient rounded once.
+std::array<at::Tensor, 3> three_products(const at::Tensor& x, const at::Tensor& first, const at::Tensor& second,
+                                         const at::Tensor& third);
 
 // x through weight + scale * b a, without making that matrix: a [rank, in], b [out, rank]; differentiable. A weight
 // that needs no gradient costs no product in the backward.

@@ -86,6 +86,17 @@ void swiglu_backward(const T* dy, const T* gate, const T* up, T* dgate, T* dup, 
 }
 
 template <class T>
+void swiglu_backward_wide(float* dy, const T* gate, const T* up, float* dup, float* y, std::int64_t n) {
+  for (std::int64_t i = 0; i < n; ++i) {
+    const float g = static_cast<float>(gate[i]), u = static_cast<float>(up[i]), d = dy[i];
+    const float s = 1.0f / (1.0f + fast_exp(-g));
+    y[i] = g * s * u;
+    dup[i] = d * g * s;
+    dy[i] = d * u * s * (1.0f + g * (1.0f - s));
+  }
+}
+
+template <class T>
 void rope(const T* x, const float* cosine, const float* sine, T* y, std::int64_t tokens, std::int64_t heads,
           std::int64_t dim, float sign) {
   const std::int64_t half = dim / 2;
@@ -107,11 +118,14 @@ float row_max(const T* x, std::int64_t n) {
   return top;
 }
 
+std::int64_t valid_columns(const CausalRows& shape, std::int64_t row) {
+  return std::min(shape.width, shape.first_valid + (shape.first_row + row) / shape.group);
+}
+
 template <class T>
-void causal_softmax(T* x, std::int64_t rows, std::int64_t width, std::int64_t first_row, std::int64_t group,
-                    std::int64_t first_valid, float scale) {
-  for (std::int64_t row = 0; row < rows; ++row, x += width) {
-    const std::int64_t valid = std::min(width, first_valid + (first_row + row) / group);
+void causal_softmax(T* x, float* log_sum, const CausalRows& shape, float scale) {
+  for (std::int64_t row = 0; row < shape.rows; ++row, x += shape.width) {
+    const std::int64_t valid = valid_columns(shape, row);
     const float top = row_max(x, valid) * scale;
     float sum = 0;
     if constexpr (std::is_same_v<T, float>) {
@@ -128,18 +142,32 @@ void causal_softmax(T* x, std::int64_t rows, std::int64_t width, std::int64_t fi
         x[i] = static_cast<T>(fast_exp(static_cast<float>(x[i]) * scale - top) * inverse);
       }
     }
-    for (std::int64_t i = valid; i < width; ++i) x[i] = static_cast<T>(0.0f);
+    log_sum[row] = top + std::log(sum);
+    for (std::int64_t i = valid; i < shape.width; ++i) x[i] = static_cast<T>(0.0f);
   }
 }
 
 template <class T>
-void softmax_backward(const T* p, T* dp, std::int64_t rows, std::int64_t width, float scale) {
-  for (std::int64_t row = 0; row < rows; ++row, p += width, dp += width) {
-    float dot = 0;
-    for (std::int64_t i = 0; i < width; ++i) dot += static_cast<float>(p[i]) * static_cast<float>(dp[i]);
-    for (std::int64_t i = 0; i < width; ++i) {
-      dp[i] = static_cast<T>(static_cast<float>(p[i]) * (static_cast<float>(dp[i]) - dot) * scale);
+void causal_softmax_backward(T* x, T* dp, const float* log_sum, const float* dot, const CausalRows& shape,
+                             float scale) {
+  for (std::int64_t row = 0; row < shape.rows; ++row, x += shape.width, dp += shape.width) {
+    const std::int64_t valid = valid_columns(shape, row);
+    const float shift = log_sum[row], mean = dot[row];
+    for (std::int64_t i = 0; i < valid; ++i) {
+      const float p = fast_exp(static_cast<float>(x[i]) * scale - shift);
+      x[i] = static_cast<T>(p);
+      dp[i] = static_cast<T>(p * (static_cast<float>(dp[i]) - mean) * scale);
     }
+    for (std::int64_t i = valid; i < shape.width; ++i) x[i] = dp[i] = static_cast<T>(0.0f);
+  }
+}
+
+template <class T>
+void row_dots(const T* a, const T* b, float* y, std::int64_t rows, std::int64_t width) {
+  for (std::int64_t row = 0; row < rows; ++row, a += width, b += width) {
+    float dot = 0;
+    for (std::int64_t i = 0; i < width; ++i) dot += static_cast<float>(a[i]) * static_cast<float>(b[i]);
+    y[row] = dot;
   }
 }
 
@@ -190,9 +218,20 @@ void narrow(T* y, const float* x, std::int64_t n, float scale) {
 }
 
 template <class T>
-constexpr RowKernels<T> kTable = {
-    rms_norm<T>,         rms_norm_backward<T>, swiglu<T>,   swiglu_backward<T>, rope<T>,       causal_softmax<T>,
-    softmax_backward<T>, cross_entropy<T>,     sum_pair<T>, widen<T>,           accumulate<T>, narrow<T>};
+constexpr RowKernels<T> kTable = {rms_norm<T>,
+                                  rms_norm_backward<T>,
+                                  swiglu<T>,
+                                  swiglu_backward<T>,
+                                  swiglu_backward_wide<T>,
+                                  rope<T>,
+                                  causal_softmax<T>,
+                                  causal_softmax_backward<T>,
+                                  row_dots<T>,
+                                  cross_entropy<T>,
+                                  sum_pair<T>,
+                                  widen<T>,
+                                  accumulate<T>,
+                                  narrow<T>};
 
 }  // namespace
 

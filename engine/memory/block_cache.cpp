@@ -10,7 +10,7 @@
 namespace fx::engine {
 namespace {
 
-constexpr std::size_t kGrain = std::size_t{64} << 10;
+constexpr std::size_t kGrain = std::size_t{4} << 10;
 constexpr std::size_t kLarge = std::size_t{256} << 10;
 
 // In front of the caller's bytes.
@@ -60,7 +60,7 @@ void* BlockCache::take(std::size_t bytes) {
 // A little larger will do: what is not needed of it was touched before and stays resident.
 void* BlockCache::take_kept(std::size_t wanted, std::size_t* bytes) {
   const auto found = by_size_.lower_bound(wanted);
-  if (found == by_size_.end() || found->first > wanted + wanted / 8) return nullptr;
+  if (found == by_size_.end() || found->first > wanted + wanted / 32) return nullptr;
   void* start = found->second.start;
   *bytes = found->first;
   kept_ -= found->first;

@@ -17,10 +17,12 @@ constexpr double kLogits = 96 * kMib, kLossChunk = 512, kLogitBytes = 4;
 constexpr double kSpread = 0.12;
 
 // Bytes per token that one block keeps: its input, both normed copies, the middle residual, rotated query and key,
-// value, attention output, gate, up and their product, and the fp32 rotation table.
+// value, attention output, gate and up (an adapted down projection keeps their product too), and in fp32 the rotation
+// table and the logarithm of each head's softmax sum.
 double block_bytes(const ModelShape& m, const Setting& s) {
-  const double elements = 4 * m.hidden + m.q_width() + m.out_width() + 2 * m.kv_width() + (m.gated ? 3 : 2) * m.mlp;
-  return s.param_bytes * elements + 4 * m.head_dim;
+  const double mlp = (is_lora(s) ? 3 : 2) * m.mlp;
+  const double elements = 4 * m.hidden + m.q_width() + m.out_width() + 2 * m.kv_width() + mlp;
+  return s.param_bytes * elements + 4 * (m.head_dim + m.heads);
 }
 
 // Bytes per token that the blocks keep to the loss, and one recomputed block at its fullest. Every second block is

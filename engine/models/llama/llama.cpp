@@ -7,6 +7,7 @@
 #include <ATen/ops/sin.h>
 #include <ATen/ops/tensor.h>
 
+#include "engine/kernels/gated_mlp.h"
 #include "engine/kernels/head_loss.h"
 #include "engine/kernels/matmul.h"
 #include "engine/kernels/ops.h"
@@ -69,6 +70,11 @@ at::Tensor linear(const StageParams& p, std::size_t place, const at::Tensor& x) 
   return adapted_product(x, p[place], p.adapters[place].a, p.adapters[place].b, p.adapter_scale);
 }
 
+at::Tensor feed_forward(const StageParams& p, const at::Tensor& m) {
+  if (p.adapters.empty() && !m.is_cuda()) return gated_mlp(m, p[6], p[7], p[8]);
+  return linear(p, 8, swiglu(linear(p, 6, m), linear(p, 7, m)));
+}
+
 }  // namespace
 
 Llama::Llama(const ModelShape& shape, const std::vector<std::string>& more)
@@ -85,7 +91,9 @@ at::Tensor Llama::embed(const StageParams& params, const Batch& batch) const {
 }
 
 Llama::Projections Llama::project(const StageParams& p, const at::Tensor& h) const {
-  return {linear(p, 1, h), linear(p, 2, h), linear(p, 3, h)};
+  if (!p.adapters.empty()) return {linear(p, 1, h), linear(p, 2, h), linear(p, 3, h)};
+  const auto [q, k, v] = three_products(h, p[1], p[2], p[3]);
+  return {q, k, v};
 }
 
 at::Tensor Llama::block(const StageParams& p, const at::Tensor& x, const Batch& batch) const {
@@ -99,7 +107,7 @@ at::Tensor Llama::block(const StageParams& p, const at::Tensor& x, const Batch& 
       document_attention(q, k, projected.v, batch.starts, shape_.heads, shape_.kv_heads, shape_.sliding_window);
   const at::Tensor middle = x.add(linear(p, 4, a));
   const at::Tensor m = rms_norm(middle, p[5], shape_.rms_norm_eps);
-  return middle.add(linear(p, 8, swiglu(linear(p, 6, m), linear(p, 7, m))));
+  return middle.add(feed_forward(p, m));
 }
 
 HeadResult Llama::head(const StageParams& p, const at::Tensor& x, const Batch& batch, float scale,
