@@ -7,6 +7,7 @@
 #include "base/text.h"
 #include "knowledge/causes/catalogue.h"
 #include "knowledge/causes/config_check.h"
+#include "knowledge/causes/echo.h"
 #include "knowledge/causes/engine_run.h"
 #include "knowledge/causes/harmless.h"
 #include "knowledge/causes/reconcile.h"
@@ -59,12 +60,21 @@ std::vector<int> with_exceptions(const Scene& scene, const std::vector<int>& lin
   return out;
 }
 
+// Where a claim leaves it open: the rank that failed alone, if no other rank's line is part of the proof.
+std::optional<int> root_of(const Scene& scene, const Claim& claim) {
+  if (claim.root_rank) return claim.root_rank;
+  const auto lone = lone_raiser(scene);
+  const auto speaking = scene.book.ranks_of(claim.lines);
+  const bool own = std::all_of(speaking.begin(), speaking.end(), [&](int rank) { return rank == lone; });
+  return own ? lone : std::nullopt;
+}
+
 Cause cause_of(const Scene& scene, const Weighed& weighed, double confidence) {
   const Page& page = cause_page(weighed.rule->id);
   Cause out;
   out.id = weighed.rule->id;
   out.confidence = std::round(confidence * 100) / 100;
-  out.root_rank = weighed.claim.root_rank;
+  out.root_rank = root_of(scene, weighed.claim);
   out.summary = weighed.claim.summary.empty() ? first_sentence(page.section("what")) : weighed.claim.summary;
   for (const int line : with_exceptions(scene, weighed.claim.lines)) {
     if (out.evidence.size() < kEvidenceLines) out.evidence.push_back(evidence_of(scene, line));

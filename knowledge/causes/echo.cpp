@@ -22,6 +22,22 @@ std::vector<int> without_echoes(const Scene& scene, const std::vector<int>& line
   return out;
 }
 
+std::optional<int> lone_raiser(const Scene& scene) {
+  const auto& book = scene.book;
+  int rank = -1, first = -1;
+  for (const auto& event : scene.exceptions) {
+    if (is_echo(book.at(event.line).low)) continue;
+    const int own = book.at(event.line).rank;
+    if (own < 0 || (rank >= 0 && own != rank)) return std::nullopt;
+    rank = own;
+    if (first < 0) first = event.line;
+  }
+  const bool outlived =
+      rank >= 0 && std::any_of(book.lines.begin() + first, book.lines.end(),
+                               [&](const LogLine& line) { return line.rank >= 0 && line.rank != rank; });
+  return outlived ? std::optional<int>(rank) : std::nullopt;
+}
+
 const std::vector<Mark>& echo_marks() {
   static const std::vector<Mark> marks{
       {"met",

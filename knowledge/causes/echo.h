@@ -2,6 +2,7 @@
 // its own.
 #pragma once
 
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -17,6 +18,9 @@ std::vector<int> without_echoes(const Scene& scene, const std::vector<int>& line
 // A fault of its own (exception, GPU out of memory, killed process) on some rank before the given line: it explains why
 // others waited there.
 bool failed_before(const Scene& scene, int line);
+
+// The only rank that raised a fault of its own while another one still spoke after it.
+std::optional<int> lone_raiser(const Scene& scene);
 
 const std::vector<Mark>& echo_marks();
 // kStore: the ranks found each other; kTraining: they exchanged gradients, too.

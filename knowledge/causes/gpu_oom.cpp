@@ -54,6 +54,23 @@ double setting(const Scene& scene, std::initializer_list<std::string_view> keys)
   return -1;
 }
 
+// True when some line names a tensor of three sizes, the last one a vocabulary, whose bytes are those asked for.
+bool is_named_shape(const Scene& scene, double request) {
+  return std::any_of(scene.book.lines.begin(), scene.book.lines.end(), [&](const LogLine& line) {
+    for (auto at = line.low.find_first_of("(["); at != std::string::npos; at = line.low.find_first_of("([", at + 1)) {
+      const auto end = line.low.find_first_of(")]", at);
+      if (end == std::string::npos || end - at > 40) continue;
+      const auto sizes = integers_in(std::string_view(line.low).substr(at, end - at));
+      if (sizes.size() != 3 || sizes[2] < 10000) continue;
+      const double values =
+          static_cast<double>(sizes[0]) * static_cast<double>(sizes[1]) * static_cast<double>(sizes[2]);
+      if (std::abs(2 * values - request) < 0.01 * request || std::abs(4 * values - request) < 0.01 * request)
+        return true;
+    }
+    return false;
+  });
+}
+
 // True when the request is batch x sequence x vocabulary x 2 or 4 bytes (or that of one sequence).
 bool is_logits_size(const Scene& scene, double request) {
   const double vocabulary = setting(scene, {"vocab_size", "vocabulary", "padded_vocab_size", "vocab"});
@@ -62,10 +79,10 @@ bool is_logits_size(const Scene& scene, double request) {
               "sequence length", "sequence_len", "seqlen", "seq len", "cutoff_len", "block_size", "longest_seq_length",
               "max_tokens_per_gpu", "max_token_len", "max_model_len", "context length", "n_ctx", "seq"});
   if (vocabulary < 1000 || sequence < 16 || request <= 0) return false;
-  const double batch =
-      std::max(1.0, setting(scene, {"local_batch_size", "micro_batch_size", "per_device_train_batch_size",
-                                    "micro_batch", "local batch size", "micro_batch_size_per_gpu",
-                                    "train_micro_batch_size_per_gpu", "num_generations", "batch_size", "mbs"}));
+  const double batch = std::max(
+      1.0, setting(scene, {"local_batch_size", "micro_batch_size", "per_device_train_batch_size", "micro_batch",
+                           "local batch size", "micro_batch_size_per_gpu", "train_micro_batch_size_per_gpu",
+                           "num_generations", "batch_size", "mbs", "batch size", "batch"}));
   for (const double bytes : {2.0, 4.0}) {
     for (const double rows : {batch, 1.0}) {
       if (std::abs(rows * sequence * vocabulary * bytes - request) < 0.03 * request) return true;
@@ -176,7 +193,8 @@ OomJudgement judge_gpu_oom(const Scene& scene) {
     return out;
   }
   by_phase(scene, *oom, out);
-  if ((out.kind == OomKind::kActivations) && is_logits_size(scene, oom->request)) {
+  if (out.kind == OomKind::kActivations &&
+      (is_logits_size(scene, oom->request) || is_named_shape(scene, oom->request))) {
     out.kind = OomKind::kLogits;
     out.score = 0.88;
   }

@@ -144,11 +144,14 @@ TEST(HealthyLogs, RaiseNoAlarm) {
 }
 
 TEST(HealthyLogs, AreNoLogsOfOtherPrograms) {
-  for (const std::string_view text :
-       {"INFO api_server.py:1000] vLLM API server\nERROR core.py:3] torch.OutOfMemoryError: CUDA out of memory.\n",
-        "user: please fix the training script\nFAILED tests/test_api.py::test_login - AssertionError: expected 200\n",
-        "Step 7/12 : RUN pip install torch\nERROR: Could not install packages: [Errno 28] No space left on device\n",
-        "slurmstepd: error: *** JOB 9 ON n1 CANCELLED AT 2026-11-30T00:00:00 DUE TO TIME LIMIT ***\nblast failed\n"}) {
+  for (
+      const std::string_view text :
+      {"INFO api_server.py:1000] vLLM API server\nERROR core.py:3] torch.OutOfMemoryError: CUDA out of memory.\n",
+       "user: please fix the training script\nFAILED tests/test_api.py::test_login - AssertionError: expected 200\n",
+       "agent> pytest tests/test_shard.py\n    from torch.distributed.fsdp import fully_shard\nE   ImportError: cannot "
+       "import name 'fully_shard' from 'torch.distributed.fsdp'\nagent> pinned torch, 9 passed\n",
+       "Step 7/12 : RUN pip install torch\nERROR: Could not install packages: [Errno 28] No space left on device\n",
+       "slurmstepd: error: *** JOB 9 ON n1 CANCELLED AT 2026-11-30T00:00:00 DUE TO TIME LIMIT ***\nblast failed\n"}) {
     const std::array<NamedLog, 1> logs{NamedLog{"", text}};
     EXPECT_EQ(diagnose(logs, {}).verdict, Verdict::kNotApplicable) << text;
   }

@@ -39,6 +39,8 @@ Claim evaluate(const Scene& s, const MarkView& m) {
     if (short_of.size() > 2) out.show(short_of[short_of.size() / 2]);
   }
   if (out.score == 0 && m("timeout") && !m("counted")) out = claim(0.6, m("timeout"), 3);
+  // Who cannot look the master up never comes: the name is the cause, the count its effect.
+  if (m("unresolved")) out.score = std::min(out.score, 0.8);
   // The group between a trainer and its inference engines is no start-up.
   if (m("update_group") && out.score > 0) out.score = 0.4;
   if (out.score > 0) out.show(m("timeout"), 2).show(m("launch"), 2);
@@ -58,6 +60,7 @@ CauseRule rendezvous_missing_workers() {
             "rendezvoustimeouterror|rendezvous*timed out|waiting for clients|store based barrier"
             "|store_based_barrier|exceeded the*join timeout|rendezvousclosederror"
             "|rendezvous has timed out|join timeout"},
+           {"unresolved", "cannot be retrieved*name or service|name or service not known|failure in name resolution"},
            {"update_group",
             "update_group|update_weight|weight_update|weights_update|init_weight|weight transfer|weight sync"},
            {"launch", "nnodes|node_rank|node rank|nodes=|world_size|--nodes"}},

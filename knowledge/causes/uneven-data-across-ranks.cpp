@@ -74,7 +74,8 @@ DataTalk read_talk(const Scene& s, const MarkView& m) {
       continue;
     out.lines.push_back(line);
     if (matches_any(
-            "exhausted|empty|stopiteration|no more|ran out|end of data|finished|leaving|validate epoch|val, rank", low))
+            "exhausted|empty|stopiteration|no more|ran out|end of data|finished|leaving|validate epoch|val, rank|done, * batches|done after * batches|completed * batches",
+            low))
       out.ran_out.push_back(line);
   }
   out.counts = differing_counts(s.book, out.lines);

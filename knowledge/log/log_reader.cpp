@@ -137,8 +137,27 @@ void LogReader::keep_dump() {
   book_.dumps.push_back(std::move(dump));
 }
 
+namespace {
+
+// On one host local ranks are the ranks: where lines that state both agree, the local one speaks for the others.
+void take_local_ranks(LogBook& book) {
+  bool agreed = false;
+  for (const auto& line : book.lines) {
+    if (line.head.local_rank < 0 || line.head.rank < 0) continue;
+    if (line.head.local_rank != line.head.rank) return;
+    agreed = true;
+  }
+  if (!agreed) return;
+  for (auto& line : book.lines) {
+    if (line.rank < 0) line.rank = line.head.local_rank;
+  }
+}
+
+}  // namespace
+
 LogBook LogReader::finish() {
   if (!book_.logs.empty()) end_log();
+  take_local_ranks(book_);
   return std::move(book_);
 }
 

@@ -69,6 +69,13 @@ TEST(LogReader, NumbersLinesWhateverTheChunksAndTheProgressBars) {
   EXPECT_EQ(book.at(4).text, "b");
 }
 
+TEST(LogReader, TakesLocalRanksForRanksOnlyWhereLinesThatStateBothAgree) {
+  const std::string text = "[default0]: tokenizing\n[default1]: [Rank 1] timed out\n";
+  EXPECT_EQ(read(text).at(0).rank, 0);
+  EXPECT_EQ(read(text + "[default1]: [Rank 9] timed out\n").at(0).rank, -1);
+  EXPECT_EQ(read("[default0]: tokenizing\n").at(0).rank, -1);
+}
+
 TEST(LogReader, KeepsTheFailureAtTheEndOfALongLog) {
   std::string text;
   for (int i = 0; i < 60000; ++i) text += "step: " + std::to_string(i) + " loss: 1.5 it/s\n";

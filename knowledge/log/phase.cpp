@@ -1,5 +1,6 @@
 #include "knowledge/log/phase.h"
 
+#include <algorithm>
 #include <array>
 
 namespace fx::knowledge {
@@ -105,6 +106,20 @@ Phase phase_of_frames(const LogBook& book, const std::vector<int>& frames) {
   return line < 0 ? Phase::kUnknown : phase_of_code(book.at(line).low_body());
 }
 
+namespace {
+
+// FSDP1's optimizer states are gathered by the same functions when they are saved and when they are restored: the
+// caller tells. -1: no caller restores.
+int restoring_caller(const LogBook& book, const std::vector<int>& frames, int frame) {
+  if (!matches_any("_optim_utils*gather", book.at(frame).low_body())) return -1;
+  const auto found = std::find_if(frames.begin(), frames.end(), [&](int outer) {
+    return outer < frame && matches_any("load_optim|state_dict_to_load", book.at(outer).low_body());
+  });
+  return found == frames.end() ? -1 : *found;
+}
+
+}  // namespace
+
 int telling_frame(const LogBook& book, const std::vector<int>& frames) {
   // A plain "forward" frame inside tells less than the backward, save or load that called it.
   int forward = -1;
@@ -113,7 +128,8 @@ int telling_frame(const LogBook& book, const std::vector<int>& frames) {
     if (phase == Phase::kForward) {
       if (forward < 0) forward = *it;
     } else if (phase != Phase::kUnknown) {
-      return *it;
+      const int caller = restoring_caller(book, frames, *it);
+      return caller < 0 ? *it : caller;
     }
   }
   return forward;

@@ -53,16 +53,20 @@ Scope find_scope(const LogBook& book, bool has_losses) {
   for (const auto& line : book.lines) {
     if (line.head.rank >= 0) tasks.insert(line.head.rank);
   }
-  // An agent that talks about this very program runs no training.
-  const auto& words = book.find("core", "distributed").lines;
-  const bool named = std::any_of(words.begin(), words.end(), [&](int line) {
-    return !matches_any("fsdp-expert|pytorch-fsdp|fsdp skill", book.at(line).low);
-  });
+  // An agent that talks about this very program runs no training, nor does who only imports something.
+  const auto spoken = [&](const char* mark) {
+    const auto& words = book.find("core", mark).lines;
+    return std::any_of(words.begin(), words.end(), [&](int line) {
+      return !matches_any("fsdp-expert|pytorch-fsdp|fsdp skill|cannot import name|from torch.distributed* import ",
+                          book.at(line).low);
+    });
+  };
+  const bool named = spoken("distributed");
   // Schedulers and MPI run anything; beside a trainer's or torch's words they run ranks.
   const bool batch = book.find("core", "batch_job") && (torch || has_losses || book.find("core", "trainer"));
   scope.distributed = named || ranked || batch || (torch && tasks.size() >= 2);
   scope.serving = static_cast<bool>(book.find("core", "serving"));
-  scope.training = has_losses || static_cast<bool>(book.find("core", "trainer"));
+  scope.training = has_losses || spoken("trainer");
   const bool launched = static_cast<bool>(book.find("core", "launched"));
   // A server's own log may carry ranks (tensor parallelism): then a trainer must speak, too.
   const bool trains_too = scope.training || static_cast<bool>(book.find("core", "rl_trainer"));
