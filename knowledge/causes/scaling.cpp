@@ -60,7 +60,7 @@ Point read_point(std::string_view low, int line) {
     if (const auto value = number_after(low, key)) out.seconds = *value;
   }
   for (const std::string_view unit :
-       {"tokens/s", "tok/s", "samples/s", "it/s", "tokens/sec", "img/s", "tflop", "gb/s"}) {
+       {"/s/gpu", "/gpu/s", "tokens/s", "tok/s", "samples/s", "it/s", "tokens/sec", "img/s", "tflop", "gb/s"}) {
     if (const auto value = before(low, unit); value && out.rate < 0) out.rate = *value;
   }
   for (const std::string_view key : {"tokens/s ", "tokens/s: ", "tokens/s=", "tps: ", "tps=", "mfu: ", "mfu="}) {

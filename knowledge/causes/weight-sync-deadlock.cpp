@@ -11,7 +11,8 @@ Claim evaluate(const Scene& s, const MarkView& m) {
   if (!m("sync") || !m("engine") ||
       (!stall.any &&
        !s.book.mentions(
-           "hang|stuck|deadlock|blocked|(waiting)|timed out after|get timed out|gettimeouterror|no response|never returned")))
+           "hang|stuck|deadlock|blocked|(waiting)|timed out after|get timed out|gettimeouterror|no response|never returned") &&
+       (!m("stacks") || m("sync").lines.size() < 2)))
     return {};
   Claim out;
   out.score = 0.92;
@@ -49,6 +50,7 @@ CauseRule weight_sync_deadlock() {
             "|reload weights|update_weight"},
            {"engine", "vllm|sglang|engine|[server]|rollout|inference server|generation server"},
            {"wait", "waiting|hang|stuck|timed out|timeout|no response|blocked|never|queued"},
+           {"stacks", "py-spy|thread 0x|most recent call first|gdb"},
            {"shape", "shape|start out of range|failed to update parameter|keyerror|not found in params"},
            {"died", "died|crashed|engine core initialization failed|enginedead|out of memory|actordied"}},
           evaluate};

@@ -27,7 +27,8 @@ const std::vector<Mark>& scope_marks() {
        "|weight update|weight sync|torchtitan"},
       {"launched", "deepspeed|torchrun|accelerate launch|accelerate/|torch/distributed/elastic"},
       {"batch_job", "srun: |slurmstepd|mpirun|prterun|orterun|mpiexec"},
-      {"rl_trainer", "actor update|rollout|critic|reward|policy update|hybrid engine|advantage"},
+      {"rl_trainer",
+       "actor/pg_loss|(taskrunner|agentloop|actor update|rollout|critic|reward|policy update|hybrid engine|advantage"},
       {"serving",
        "vllm|sglang|api_server|/v1/chat/completions|/v1/"
        "completions|uvicorn|text-generation-inference|triton_server|tritonserver"
