@@ -25,6 +25,22 @@ bool is_rank_attribute(std::string_view name) {
   return false;
 }
 
+// Of an optimizer: dicts that hold the parameters of its model.
+void fill_parameter_groups(Recorder& run, const Object& optimizer, Object* groups, Node node) {
+  const Object* given = optimizer.made_by == nullptr ? nullptr : main_of(optimizer.made_by->get("params", 0));
+  auto* model = const_cast<Object*>(given == nullptr ? nullptr : model_in(given));
+  if (model == nullptr) return;
+  Object* parameters = run.make(Type::kParameters, node);
+  parameters->callee = ".parameters";
+  parameters->receiver = model;
+  parameters->items = {model};
+  Object* group = run.make(Type::kDict, node);
+  group->members.emplace_back("params", parameters);
+  groups->type = Type::kSequence;
+  groups->items = {group};
+  groups->element = true;  // one stands for all
+}
+
 }  // namespace
 
 Object* Interpreter::attribute(Object* object, std::string_view name, Node node) {
@@ -65,7 +81,9 @@ Object* Interpreter::attribute(Object* object, std::string_view name, Node node)
   }
   if (owner->type == Type::kDict || owner->type == Type::kSequence || owner->type == Type::kText)
     return unknown(node, owner->taints);
-  return part(owner, name, node);
+  Object* value = part(owner, name, node);
+  if (owner->type == Type::kOptimizer && name == "param_groups") fill_parameter_groups(*this, *owner, value, node);
+  return value;
 }
 
 // An attribute that nobody has set: the same object each time.

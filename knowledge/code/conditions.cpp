@@ -20,7 +20,9 @@ Object* Interpreter::conditional(Node node) {
   guard_ = add_guard(GuardKind::kIf, parts[1], node, false, test);
   Object* no = eval(parts[2]);
   guard_ = outer;
-  return join(yes, no, static_cast<Taints>(test->taints & kThroughNames));
+  Object* either = join(yes, no, static_cast<Taints>(test->taints & kThroughNames));
+  if (either->type == Type::kUnion && either != yes && either != no) either->receiver = test;  // what decides it
+  return either;
 }
 
 // Only what cannot change between runs decides: literals and names bound once to them.

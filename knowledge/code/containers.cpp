@@ -1,5 +1,6 @@
 // Lists, tuples, sets, dicts and texts as they are written, and what is taken out of them.
 #include "knowledge/code/interpreter.h"
+#include "knowledge/code/shares.h"
 
 namespace fx::knowledge::code {
 namespace {
@@ -82,10 +83,12 @@ Object* Interpreter::subscript(Node node) {
     cut->parent = object;
     cut->name = main_of(object)->name;
     cut->callee = "slice";
-    for (Node piece = at.first_child(); piece; piece = piece.next_sibling()) {
-      const Taints taints = eval(piece)->taints;
-      if ((taints & kRank) != 0) cut->taints |= kUneven | kLocal;
-      cut->taints |= static_cast<Taints>(taints & kUneven);
+    std::vector<const Object*> bounds;
+    for (Node piece = at.first_child(); piece; piece = piece.next_sibling()) bounds.push_back(eval(piece));
+    const bool equal = bounds.size() == 2 && cuts_equal_shares(bounds[0], bounds[1]);
+    for (const Object* bound : bounds) {
+      if (bound->has(kRank)) cut->taints |= equal ? kLocal : kUneven | kLocal;
+      cut->taints |= static_cast<Taints>(bound->taints & kUneven);
     }
     return cut;
   }

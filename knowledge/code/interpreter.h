@@ -52,14 +52,15 @@ class Interpreter : public Recorder {
   Flow while_statement(Node node);
   Flow with_statement(Node node);
   Flow with_items(Node node, const std::vector<Node>& items, std::size_t next);
+  Flow with_object(Node node, const std::vector<Node>& items, std::size_t next, Object* value, Node target);
   Flow try_statement(Node node);
   Flow match_statement(Node node);
   Flow return_statement(Node node);
-  Flow break_statement(Node node);
-  Flow continue_statement(Node node);
+  Flow break_statement(Node node), continue_statement(Node node);
   Flow raise_statement(Node node);
   Flow jump(Node node, std::string_view name, Flow flow);
-  void land(const std::vector<std::uint32_t>& jumps);  // they skip what is up to here
+  void on_every_way_out(std::uint32_t from, const Action& action);  // finally, __exit__
+  void land(const std::vector<std::uint32_t>& jumps);               // they skip what is up to here
   // definitions.cpp
   Flow define(Node node);
   Flow import_statement(Node node);

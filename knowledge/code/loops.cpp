@@ -1,7 +1,20 @@
+#include <algorithm>
+
 #include "knowledge/code/interpreter.h"
 #include "knowledge/code/keep.h"
 
 namespace fx::knowledge::code {
+namespace {
+
+// zip(range(steps), rows): as many turns as steps.
+bool is_counted(const Object* iterable) {
+  return iterable != nullptr && iterable->callee == "zip" &&
+         std::ranges::any_of(iterable->items, [](const Object* item) {
+           return main_of(item)->callee == "range" && !item->has(kUneven);
+         });
+}
+
+}  // namespace
 
 Flow Interpreter::run_loop(Node node, Object* iterable, Taints taints, const std::function<Flow(Object*)>& turn) {
   Loop& loop = program_.loops_.emplace_back();
@@ -70,6 +83,7 @@ Flow Interpreter::run_turns(Loop& loop, Object* iterable, const std::function<Fl
     if (generator != nullptr) return iterate_generator(loop, generator, one_turn);
     return one_turn(iterable == nullptr ? nullptr : element_of(iterable, loop.node));
   };
+  const bool counted = is_counted(iterable) && (loop.taints & kUneven) == 0;
   Flow flow = all_turns();
   if (pass_ == 1 && flow != Flow::kBreak && !spent()) {
     loop.second = static_cast<std::uint32_t>(trace_->events.size());
@@ -78,6 +92,7 @@ Flow Interpreter::run_turns(Loop& loop, Object* iterable, const std::function<Fl
     const Flow again = all_turns();
     if (flow == Flow::kNormal) flow = again;
   }
+  if (counted) loop.taints &= static_cast<Taints>(~kUneven);
   return flow;
 }
 
@@ -113,6 +128,12 @@ Flow Interpreter::iterate_generator(Loop& loop, Object* generator, const std::fu
       endless |= (at->taints & kEndless) != 0;
       uneven |= (at->taints & kUneven) != 0;
     }
+    // `if i % world == rank: yield`
+    const Node body = generator->function->node;
+    const bool picks = generator->receiver == nullptr || generator->receiver->type != Type::kDataset;
+    for (const Guard* at = guard_; picks && at != nullptr; at = at->outer)
+      uneven |= (at->taints & kRank) != 0 && at->file == generator->function->file &&
+                at->statement.begin() >= body.begin() && at->statement.end() <= body.end();
     seen = true;
     if (generator->has(kLocal)) item = join(item, nullptr, kLocal);
     const Keep keep_scope(scope_);

@@ -37,6 +37,7 @@ bool is_method_of_modules(std::string_view name) {
 void promote(Object* object) {
   Object* at = main_of(object);
   if (at == nullptr || (at->type != Type::kUnknown && at->type != Type::kModel)) return;
+  if (at->element && at->parent != nullptr && main_of(at->parent)->type == Type::kParameters) return;
   at->type = Type::kModel;
   if (!at->element && !(at->callee == "[]" && at->has(kStepCount))) return;
   for (int up = 0; up < 2; ++up) {
@@ -54,7 +55,9 @@ const Object* model_in(const Object* value) {
     if (at == nullptr) continue;
     if (at->type == Type::kParameters) return at->items.empty() ? nullptr : main_of(at->items.front());
     if (at->type == Type::kModel) return at;
-    if (at->parent != nullptr && main_of(at->parent)->type == Type::kParameters) open.push_back(at->parent);
+    const bool of_parameter = at->name == "grad" || at->name == "data";
+    if (at->parent != nullptr && (of_parameter || main_of(at->parent)->type == Type::kParameters))
+      open.push_back(at->parent);
     for (Object* item : at->items) open.push_back(item);
     for (const auto& [name, item] : at->members) {
       if (at->type == Type::kDict || at->type == Type::kSequence) open.push_back(item);

@@ -219,13 +219,51 @@ Flow Interpreter::with_items(Node node, const std::vector<Node>& items, std::siz
     return flow == Flow::kBreak || flow == Flow::kContinue || flow == Flow::kReturn ? flow : Flow::kNormal;
   }
   context_ = &context;
+  return with_object(node, items, next, value, target);
+}
+
+// An object, maybe of a class of the files: its __enter__ and __exit__ run too.
+Flow Interpreter::with_object(Node node, const std::vector<Node>& items, std::size_t next, Object* value, Node target) {
+  Object* const manager = main_of(value);
+  const Class* const of = manager->type == Type::kInstance ? manager->of_class : nullptr;
+  if (const Function* enter = of == nullptr ? nullptr : of->method("__enter__"))
+    value = invoke(*enter, manager, modules_[enter->file], arguments_of(), items[next]);
   if (target) assign(target, value, node);
-  return with_items(node, items, next + 1);
+  const auto from = static_cast<std::uint32_t>(trace_->events.size());
+  const Flow flow = with_items(node, items, next + 1);
+  const Function* const leave = of == nullptr ? nullptr : of->method("__exit__");
+  if (leave != nullptr)
+    on_every_way_out(from, [&] {
+      invoke(*leave, manager, modules_[leave->file], arguments_of({3, {"", none_, items[next]}}), items[next]);
+    });
+  return flow;
+}
+
+// What runs after the events from `from` on, however they were left: no jump among them skips it.
+void Interpreter::on_every_way_out(std::uint32_t from, const Action& action) {
+  std::vector<std::pair<std::vector<std::uint32_t>*, std::uint32_t>> jumps;
+  for (auto* open : {&return_jumps_, &loop_breaks_, &turn_continues_, &raises_}) {
+    for (const std::uint32_t index : *open) {
+      if (index >= from) jumps.emplace_back(open, index);
+    }
+  }
+  const auto here = static_cast<std::uint32_t>(trace_->events.size());
+  action();
+  // Each goes on jumping behind.
+  for (const auto& [open, index] : jumps) {
+    trace_->events[index].skip_end = here;
+    Event again = trace_->events[index];
+    again.index = static_cast<std::uint32_t>(trace_->events.size());
+    again.skip_end = again.index + 1;
+    std::ranges::replace(*open, index, again.index);
+    trace_->events.push_back(again);
+  }
 }
 
 Flow Interpreter::try_statement(Node node) {
   const Guard* const outer = guard_;
   const auto raises_before = raises_.size();
+  const auto begin = static_cast<std::uint32_t>(trace_->events.size());
   Flow flow = block(node.child("body"));
   bool handled = false;
   for (const Node clause : node.children()) {
@@ -258,12 +296,13 @@ Flow Interpreter::try_statement(Node node) {
   guard_ = outer;
   for (const Node clause : node.children()) {
     if (clause.is("else_clause") && flow == Flow::kNormal) flow = block(clause.child("body"));
-    if (clause.is("finally_clause")) {
+    if (!clause.is("finally_clause")) continue;
+    on_every_way_out(begin, [&] {
       for (const Node child : clause.children()) {
         if (!child.is("block")) continue;
         if (const Flow last = block(child); last != Flow::kNormal) flow = last;
       }
-    }
+    });
   }
   return flow;
 }

@@ -71,10 +71,34 @@ bool under(const Event& event, const Guard* guard) {
   return false;
 }
 
+namespace {
+
+// The value that a condition is about, without the `not` in front of it; it holds if the value is true.
+std::pair<const Object*, bool> tested(const Guard& guard) {
+  const Object* value = guard.value;
+  bool holds = guard.positive;
+  while (value != nullptr && value->callee == "not" && value->receiver != nullptr) {
+    value = value->receiver;
+    holds = !holds;
+  }
+  return {value, holds};
+}
+
+bool excludes(const Guard& one, const Guard& other) {
+  if (one.test == other.test) return one.positive != other.positive;
+  if (one.kind != GuardKind::kIf || other.kind != GuardKind::kIf || one.value == nullptr) return false;
+  const auto [first, first_holds] = tested(one);
+  const auto [second, second_holds] = tested(other);
+  return first == second && first_holds != second_holds;
+}
+
+}  // namespace
+
 bool compatible(const Event& a, const Event& b) {
+  if (a.pass != b.pass) return true;
   for (const Guard* one = a.guard; one != nullptr; one = one->outer) {
     for (const Guard* other = b.guard; other != nullptr; other = other->outer) {
-      if (one->test == other->test && one->positive != other->positive && a.pass == b.pass) return false;
+      if (excludes(*one, *other)) return false;
     }
   }
   return true;
@@ -125,6 +149,25 @@ bool needs_all_ranks(const Event& event) {
     default:
       return false;
   }
+}
+
+std::vector<const Object*> classes_asked_for(const Guard* guard, const Object* object) {
+  for (; guard != nullptr; guard = guard->outer) {
+    const Object* test = main_of(guard->value);
+    if (!guard->positive || test == nullptr || test->callee != "isinstance" || test->made_by == nullptr ||
+        test->made_by->list.size() != 2 || main_of(test->made_by->list[0].value) != object)
+      continue;
+    const Object* asked = main_of(test->made_by->list[1].value);
+    if (asked->type != Type::kSequence) return {asked};
+    return {asked->items.begin(), asked->items.end()};
+  }
+  return {};
+}
+
+bool is_instance(const Object* model, const Object* of) {
+  of = main_of(of);
+  if (of->type == Type::kClass) return model->of_class != nullptr && model->of_class == of->of_class;
+  return of->type == Type::kExternal && !of->name.empty() && model->callee == of->name;
 }
 
 std::vector<std::pair<const SourceFile*, Node>> call_chain(const Event& event) {

@@ -103,6 +103,10 @@ bool needs_all_ranks(const Event& event);
 const Loop* training_loop(const Trace& trace, const Event& event);
 // How the model is (or will be) sharded: by itself, its wrapper, its parts or its root.
 Sharding sharding_of(const Trace& trace, const Object* model);
+// What `isinstance(object, ...)` among the conditions names: classes of the files or external ones. Empty: no such
+// test.
+std::vector<const Object*> classes_asked_for(const Guard* guard, const Object* object);
+bool is_instance(const Object* model, const Object* of);  // built from exactly this class
 // The chain of call sites that led here, innermost first: (file, call).
 std::vector<std::pair<const SourceFile*, Node>> call_chain(const Event& event);
 

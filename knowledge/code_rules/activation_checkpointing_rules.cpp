@@ -47,8 +47,11 @@ std::vector<std::string_view> checkpointed_classes(const Event& wrap) {
     return class_names(check->node);
   }
   const Object* module = core_of(wrap.argument("module", 0));
-  if (module == nullptr || module->of_class == nullptr) return {};
-  return {module->of_class->name};
+  if (module == nullptr) return {};
+  if (module->of_class != nullptr) return {module->of_class->name};
+  std::vector<std::string_view> names;
+  for (const Object* of : classes_asked_for(wrap.guard, module)) names.push_back(last_part(main_of(of)->name));
+  return names;
 }
 
 // FSDP(model, auto_wrap_policy=...) afterwards names the class, so that its unit comes inside of the checkpoint.

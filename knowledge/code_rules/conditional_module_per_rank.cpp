@@ -67,13 +67,21 @@ std::string_view class_name_of(const Object* module) {
   return item->of_class != nullptr ? item->of_class->name : last_part(item->callee);
 }
 
-// The innermost condition of the forward itself that depends on what it was given.
+bool is_in_function(const Guard& guard, const Function* function) {
+  return function != nullptr && guard.file == function->file && within(guard.statement, function->node);
+}
+
+// The innermost condition of the forward, or of a helper that it calls, that depends on what the forward was given.
 const Guard* condition_of_forward(const Event& event) {
-  const Function* function = event.frame == nullptr ? nullptr : event.frame->function;
-  if (function == nullptr || function->name != "forward") return nullptr;
+  const Frame* forward = event.frame;
+  while (forward != nullptr && (forward->function == nullptr || forward->function->name != "forward"))
+    forward = forward->caller;
+  if (forward == nullptr) return nullptr;
   for (const Guard* guard = event.guard; guard != nullptr; guard = guard->outer) {
-    if (guard->file != function->file || !within(guard->statement, function->node)) continue;
-    if ((guard->taints & kLocal) != 0 && (guard->taints & kReduced) == 0) return guard;
+    if ((guard->taints & kLocal) == 0 || (guard->taints & kReduced) != 0) continue;
+    for (const Frame* frame = event.frame; frame != forward->caller; frame = frame->caller) {
+      if (is_in_function(*guard, frame->function)) return guard;
+    }
   }
   return nullptr;
 }

@@ -135,17 +135,26 @@ bool shuffles(const Object& sampler) {
   return shuffle == nullptr || shuffle->is_true();
 }
 
-// The text of a class says something about ranks or shares.
-bool mentions_ranks(const Class& of) {
-  const std::string text = to_lower(of.node.text());
+// The text says something about ranks or shares.
+bool mentions_ranks(std::string_view code) {
+  const std::string text = to_lower(code);
   for (const std::string_view word : {"rank", "world", "process_index", "num_processes", "replica",
                                       "split_dataset_by_node", "dp_", "mesh", "shard("}) {
     if (contains(text, word)) return true;
   }
-  for (const Class* base : of.base_classes) {
-    if (mentions_ranks(*base)) return true;
-  }
   return false;
+}
+
+// The class, one of its bases, or a function of the files that it calls.
+bool mentions_ranks(const Program& program, const Class& of) {
+  if (mentions_ranks(of.node.text())) return true;
+  for (const Class* base : of.base_classes) {
+    if (mentions_ranks(program, *base)) return true;
+  }
+  return std::ranges::any_of(program.functions(), [&](const Function& function) {
+    return function.of_class == nullptr && !function.node.is("lambda") &&
+           contains(of.node.text(), std::string(function.name) + "(") && mentions_ranks(function.node.text());
+  });
 }
 
 // What a data set was given may hold this rank's share already.
@@ -187,7 +196,8 @@ bool drawn_by_rank(const Event& event) {
 
 // order[rank::world] in the function that made the permutation, by the name it was bound to.
 bool cut_by_rank(const Event& made) {
-  const Node bound = made.node.parent();
+  Node bound = made.node.parent();
+  while (bound.is("attribute") || bound.is("call")) bound = bound.parent();  // .tolist()
   const bool in_place = made.callee == ".shuffle" && !made.arguments->list.empty();
   if ((!bound.is("assignment") && !in_place) || made.frame == nullptr || made.frame->function == nullptr) return false;
   const std::string_view name = in_place ? made.arguments->list.front().node.text() : bound.child("left").text();
@@ -204,6 +214,19 @@ bool cut_by_rank(const Event& made) {
   return false;
 }
 
+// fabric.setup_dataloaders(loader), prepare_data_loader(loader): puts a sampler in.
+bool is_split_by_a_library(const Trace& trace, const Object* loader) {
+  return std::ranges::any_of(trace.events, [&](const Event& event) {
+    if (event.arguments == nullptr) return false;
+    const std::string_view name = last_part(event.callee);
+    const bool prepares = event.is(EventKind::kPrepare) ||
+                          (contains(name, "loader") && (contains(name, "setup") || contains(name, "prepare")));
+    return prepares && std::ranges::any_of(event.arguments->list, [&](const Argument& argument) {
+             return core_of(argument.value) == core_of(loader);
+           });
+  });
+}
+
 }  // namespace
 
 void no_distributed_sampler(const Program& program, Findings& findings) {
@@ -214,6 +237,7 @@ void no_distributed_sampler(const Program& program, Findings& findings) {
       if (!is_loader(loader) || loader->node != made.node || !reads_everything(*loader) || !is_map_style(*loader))
         continue;
       if (depends_on_rank(dataset_of(*loader)) || depends_on_rank(loader->made_by->get("generator"))) continue;
+      if (is_split_by_a_library(trace, loader)) continue;
       const Loop* loop = training_loop_over(trace, loader);
       if (loop != nullptr ? !batches_are_split(trace, *loop) : feeds_by_next(trace, loader)) findings.at(made);
     }
@@ -260,7 +284,7 @@ void iterable_not_split_by_rank(const Program& program, Findings& findings) {
       if (!is_loader(loader) || loader->node != made.node) continue;
       const Object* dataset = main_of(dataset_of(*loader));
       const Class* of = dataset == nullptr ? nullptr : dataset->of_class;
-      if (of == nullptr || !of->is_iterable_dataset || mentions_ranks(*of) || may_be_split(*dataset)) continue;
+      if (of == nullptr || !of->is_iterable_dataset || mentions_ranks(program, *of) || may_be_split(*dataset)) continue;
       const Function* iterate = of->method("__iter__");
       if (iterate != nullptr) findings.at(iterate->file, iterate->node);
     }

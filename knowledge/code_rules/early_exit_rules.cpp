@@ -112,6 +112,18 @@ bool leaves_a_step(const Trace& trace, const Event& jump, const Guard& guard) {
   });
 }
 
+// `except OSError: raise` of a helper that knows nothing of ranks: hands on what failed, decides nothing.
+bool raises_again(const Event& jump, const Guard& of_rank) {
+  if (jump.callee != "raise" || jump.node.first_child()) return false;
+  const Function* function = jump.frame == nullptr ? nullptr : jump.frame->function;
+  if (function == nullptr || (function->file == of_rank.file && within(of_rank.statement, function->node)))
+    return false;
+  for (const Guard* guard = jump.guard; guard != nullptr; guard = guard->outer) {
+    if (guard->kind == GuardKind::kExcept) return true;
+  }
+  return false;
+}
+
 // `if not 0 <= rank < size: raise`: fails on no rank of a healthy job.
 bool checks_a_range(const Guard& guard) {
   return guard.test.text().find_first_of("<>") != std::string_view::npos;
@@ -149,7 +161,8 @@ void rank_guarded_exit(const Program& program, Findings& findings) {
     for (const Event& jump : trace.events) {
       if (!jump.is(EventKind::kJump)) continue;
       const Guard* guard = rank_condition(jump, false);
-      if (guard == nullptr || (jump.callee == "raise" && checks_a_range(*guard))) continue;
+      if (guard == nullptr || (jump.callee == "raise" && checks_a_range(*guard)) || raises_again(jump, *guard))
+        continue;
       const Event* skipped = skipped_joint(program, trace, jump, *guard);
       // A gather of state behind `if rank != 0: return` is state-dict-under-rank-guard.
       if (skipped == nullptr || (skipped->is(EventKind::kStateDict) && jump.callee == "return")) continue;

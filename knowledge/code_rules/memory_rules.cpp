@@ -27,6 +27,19 @@ bool is_buffer(const Trace& trace, const Object& moved) {
   });
 }
 
+// Under a flag that also decides whether the model moves.
+bool is_chosen_with(const Event& shard, const Event& move) {
+  for (const std::string_view name : {"offload_policy", "cpu_offload"}) {
+    const Object* policy = shard.argument(name);
+    if (policy == nullptr || policy->guard == nullptr) continue;
+    Event made;
+    made.guard = policy->guard;
+    made.pass = move.pass;
+    if (!compatible(made, move)) return false;
+  }
+  return true;
+}
+
 bool is_device_map(const Object* value) {
   return value != nullptr && value->type != Type::kNone && !names_cpu_or_meta(value);
 }
@@ -51,7 +64,7 @@ void full_model_on_gpu_before_shard(const Program& program, Findings& findings) 
 void reshard_off_everywhere(const Program& program, Findings& findings) {
   for (const Trace& trace : program.traces()) {
     for (const Event& shard : trace.events) {
-      if (!is_fsdp2(shard) || shard.pass != 1 || shard.subject == nullptr || !shard.subject->element) continue;
+      if (!is_fsdp2(shard) || shard.pass != 1 || shard.subject == nullptr || !core_of(shard.subject)->element) continue;
       const Object* reshard = shard.argument("reshard_after_forward");
       if (reshard == nullptr || !reshard->is_false() || reshard->type == Type::kNone ||
           shard.arguments->get("reshard_after_forward")->type == Type::kUnion)
@@ -68,7 +81,7 @@ void move_after_shard(const Program& program, Findings& findings) {
       if ((!fills && !moves_to_gpu(event)) || event.subject == nullptr || event.subject->type != Type::kModel) continue;
       const bool offloaded = std::ranges::any_of(trace.events, [&](const Event& shard) {
         return shard.index < event.index && shard.is(EventKind::kShard) && shards_with_offload(shard) &&
-               same_model(shard.subject, event.subject) && compatible(shard, event);
+               same_model(shard.subject, event.subject) && compatible(shard, event) && is_chosen_with(shard, event);
       });
       if (offloaded && !is_buffer(trace, *event.subject)) findings.at(event);
     }

@@ -18,7 +18,7 @@ bool made_from(const Object* value, const std::function<bool(const Object&)>& te
     open.pop_back();
     if (object == nullptr || !seen.insert(object).second) continue;
     if (test(*object)) return true;
-    open.push_back(object->receiver);
+    if (object->type != Type::kUnion) open.push_back(object->receiver);  // of a union: what decides it
     open.push_back(object->wrapped);
     if (object->type != Type::kModel) open.push_back(object->parent);
     open.insert(open.end(), object->items.begin(), object->items.end());

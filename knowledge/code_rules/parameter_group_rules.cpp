@@ -76,9 +76,10 @@ bool picks_inside_layers(const Event& event) {
       if (contains_ignoring_case(guard->test.text(), part)) return true;
     }
   }
-  // p.requires_grad = "bias" in name
+  // p.requires_grad = "bias" in name, p.requires_grad_("bias" in name)
+  const Node value = event.node.is("call") ? event.node.child("arguments") : event.node.child("right");
   for (const std::string_view part : kParts) {
-    if (contains_ignoring_case(event.node.child("right").text(), part)) return true;
+    if (contains_ignoring_case(value.text(), part)) return true;
   }
   return false;
 }
@@ -117,7 +118,8 @@ bool mixes_frozen(const Trace& trace, const Event& shard) {
         (event.callee == "peft.get_peft_model" || event.callee == "peft.inject_adapter_in_model")) {
       if (same_model(event.argument("model", 0), core) || same_model(event.argument("model", 1), core)) return true;
     }
-    const bool freezes = event.callee == "requires_grad" && event.is(EventKind::kSetAttribute);
+    const bool freezes = (event.callee == "requires_grad" && event.is(EventKind::kSetAttribute)) ||
+                         (event.callee == ".requires_grad_" && event.is(EventKind::kCall));
     const Object* parameter = freezes ? parameter_behind(event.receiver) : nullptr;
     if (parameter != nullptr && same_model(model_of_parameter(parameter), core) && picks_inside_layers(event))
       return true;
@@ -133,7 +135,9 @@ bool mixes_frozen(const Trace& trace, const Event& shard) {
 }
 
 bool sets_requires_grad(const Event& event, const Object* model, bool on) {
-  if (event.callee == ".requires_grad_" && same_model(event.subject, model)) {
+  if (event.callee == ".requires_grad_") {
+    const Object* parameter = parameter_behind(event.receiver);
+    if (!same_model(parameter == nullptr ? event.subject : model_of_parameter(parameter), model)) return false;
     const Object* value = event.argument("requires_grad", 0);
     return (value == nullptr || value->is_true()) == on;
   }

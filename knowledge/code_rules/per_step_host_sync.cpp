@@ -84,11 +84,15 @@ bool in_condition(python::Node node) {
 bool steers(const Trace& trace, const Event& read) {
   if (in_condition(read.node)) return true;
   if (read.result == nullptr) return false;
+  // Itself, or `1 if value else 0`.
+  const auto is_decided_by = [&](const Object& object) {
+    return &object == read.result || (object.type == Type::kUnion && made_from(object.receiver, read.result));
+  };
   Objects conditions;
   for (const Event& event : trace.events) {
     for (const Guard* guard = event.guard; guard != nullptr; guard = guard->outer) {
       if (guard->value == nullptr || !conditions.insert(guard->value).second) break;
-      if (made_from(guard->value, read.result)) return true;
+      if (made_from(guard->value, is_decided_by)) return true;
     }
   }
   return false;

@@ -50,40 +50,20 @@ bool walks_from_the_top(const Event& shard) {
   return true;
 }
 
-// The classes of an isinstance(...) that lets the shard call happen.
-std::vector<const Object*> classes_asked_for(const Event& shard) {
-  for (const Guard* guard = shard.guard; guard != nullptr; guard = guard->outer) {
-    const Object* test = main_of(guard->value);
-    if (!guard->positive || test == nullptr || test->callee != "isinstance" || test->made_by == nullptr ||
-        test->made_by->list.size() != 2 || main_of(test->made_by->list[0].value) != shard.subject)
-      continue;
-    const Object* asked = main_of(test->made_by->list[1].value);
-    if (asked->type != Type::kSequence) return {asked};
-    return {asked->items.begin(), asked->items.end()};
-  }
-  return {};
-}
-
-bool is_instance(const Object* model, const Object* of) {
-  of = main_of(of);
-  if (of->type == Type::kClass) return model->of_class != nullptr && model->of_class == of->of_class;
-  return of->type == Type::kExternal && !of->name.empty() && model->callee == of->name;
-}
-
 // A walk over modules() that picks modules by their class, the root's own class among them.
 bool walk_picks_the_root(const Event& shard) {
   const Object* unit = shard.subject;
   if (unit == nullptr || !unit->element || (unit->callee != ".modules" && unit->callee != ".named_modules"))
     return false;
   const Object* root = root_of(unit);
-  return root != unit &&
-         std::ranges::any_of(classes_asked_for(shard), [&](const Object* of) { return is_instance(root, of); });
+  return root != unit && std::ranges::any_of(classes_asked_for(shard.guard, shard.subject),
+                                             [&](const Object* of) { return is_instance(root, of); });
 }
 
 // The root, picked by its class, comes before parts: of the same walk from the top, or of a later call.
 void check_picked_root(const Trace& trace, const Event& outer, Findings& findings) {
   if (!walk_picks_the_root(outer)) return;
-  if (classes_asked_for(outer).size() > 1) {
+  if (classes_asked_for(outer.guard, outer.subject).size() > 1) {
     if (!outer.subject->reversed && outer.loop != nullptr && !walks_a_list(*outer.loop))
       findings.at(outer, "The walk meets the whole model before its parts.");
     return;

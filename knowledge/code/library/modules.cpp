@@ -59,6 +59,15 @@ Object* shard_list(Interpreter& run, const Call& call, Object* target, Object* l
   return target;
 }
 
+// A walk over modules() that picks by class meets the root too, if it is of that class.
+void shard_picked_root(const Event& shard) {
+  auto* root = const_cast<Object*>(root_of(shard.subject));
+  if (root == shard.subject) return;
+  for (const Object* of : classes_asked_for(shard.guard, shard.subject)) {
+    if (is_instance(root, of)) root->sharding = Sharding::kFsdp2;
+  }
+}
+
 // fully_shard(module or list of modules): in place.
 Object* fully_shard(Interpreter& run, const Call& call, const Known&) {
   auto* target = const_cast<Object*>(call.given.get("module", 0));
@@ -72,7 +81,7 @@ Object* fully_shard(Interpreter& run, const Call& call, const Known&) {
   }
   main->type = Type::kModel;
   main->sharding = Sharding::kFsdp2;
-  note(run, call, EventKind::kShard, main, main);
+  shard_picked_root(run.emit(EventKind::kShard, call.callee, call.node, &call.given, main, nullptr, main));
   return target;
 }
 

@@ -23,6 +23,8 @@ constexpr std::array kFunctions = {
     Known{"torch.nn.utils.clip_grad_norm_", clip, EventKind::kClip},
     Known{"torch.nn.utils.clip_grad_value_", clip, EventKind::kClip},
     Known{"torch.nn.utils.clip_grad_norm", clip, EventKind::kClip},
+    Known{"torch.nn.utils.get_total_norm", clip, EventKind::kCall},
+    Known{"torch.nn.utils.clip_grads_with_norm_", clip, EventKind::kCall},
     Known{"torch.manual_seed", seed, EventKind::kSeed},
     Known{"torch.cuda.manual_seed", seed, EventKind::kSeed},
     Known{"torch.cuda.manual_seed_all", seed, EventKind::kSeed},
