@@ -98,8 +98,15 @@ bool contains(std::string_view text, std::string_view part) {
 }
 
 bool contains_ignoring_case(std::string_view text, std::string_view part) {
-  return std::search(text.begin(), text.end(), part.begin(), part.end(),
-                     [](char a, char b) { return lower(a) == lower(b); }) != text.end();
+  if (part.empty()) return true;
+  const char first = lower(part.front());
+  for (std::size_t i = 0; i + part.size() <= text.size(); ++i) {
+    if (lower(text[i]) != first) continue;
+    std::size_t same = 1;
+    while (same < part.size() && lower(text[i + same]) == lower(part[same])) ++same;
+    if (same == part.size()) return true;
+  }
+  return false;
 }
 
 std::string replace_all(std::string text, std::string_view from, std::string_view to) {

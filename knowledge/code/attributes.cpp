@@ -50,7 +50,7 @@ Object* Interpreter::attribute(Object* object, std::string_view name, Node node)
       Object* found = modules_[owner->file]->find(name);
       if (found != nullptr) return found;
     }
-    return external(program_.intern(canonical_name(std::string(owner->name) + "." + std::string(name))), node);
+    return external(member_name(owner->name, name), node);
   }
   if (Object* found = owner->member(name)) {
     if (object->type != Type::kUnion || (object->taints & ~found->taints) == 0) return found;

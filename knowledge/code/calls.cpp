@@ -141,8 +141,8 @@ Object* Interpreter::call_method(Object* method, Arguments& given, Node node) {
   Object* self = method->receiver;
   if (self != nullptr && self->type == Type::kModel && frame_->self != self) {
     const bool fills = contains(method->name, "init") || method->name == "reset_parameters";
-    emit(fills ? EventKind::kInitWeights : EventKind::kForwardMethod, program_.intern("." + std::string(method->name)),
-         node, &given, self, self, nullptr);
+    emit(fills ? EventKind::kInitWeights : EventKind::kForwardMethod, method_name(method->name), node, &given, self,
+         self, nullptr);
   }
   return invoke(*method->function, self, method->scope, given, node);
 }

@@ -49,6 +49,11 @@ std::unique_ptr<const Program> Program::read(std::vector<InputFile> files, Revie
   return program;
 }
 
+std::string_view Program::intern(std::string_view text) {
+  if (const auto known = names_.find(text); known != names_.end()) return *known;
+  return *names_.emplace(text).first;
+}
+
 bool Program::imports(std::string_view module) const {
   for (const auto& file : files_) {
     for (const Import& import : file->imports) {

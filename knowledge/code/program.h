@@ -78,6 +78,12 @@ struct SourceFile {
   bool has_entry = false;  // a `__main__` guard, or a call at module level that leads to training
 };
 
+// Looks texts up by what they say, without making strings of them.
+struct TextHash {
+  using is_transparent = void;
+  std::size_t operator()(std::string_view text) const { return std::hash<std::string_view>{}(text); }
+};
+
 class Program {
  public:
   // Never fails. Time and memory are bounded for any text.
@@ -110,13 +116,13 @@ class Program {
   friend class Recorder;
   friend class Interpreter;
   explicit Program(ReviewContext context) : context_(std::move(context)) {}
-  std::string_view intern(std::string text) { return *names_.insert(std::move(text)).first; }
+  std::string_view intern(std::string_view text);
 
   ReviewContext context_;
   std::vector<std::unique_ptr<SourceFile>> files_;
   std::deque<Function> functions_;
   std::deque<Class> classes_;
-  std::unordered_set<std::string> names_;
+  std::unordered_set<std::string, TextHash, std::equal_to<>> names_;
   std::unordered_set<std::string_view> called_;
   std::vector<std::string> backends_;
   std::deque<Trace> traces_;

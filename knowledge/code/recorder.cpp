@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "knowledge/code/names.h"
+
 namespace fx::knowledge::code {
 namespace {
 
@@ -84,6 +86,17 @@ Arguments& Recorder::arguments_of(std::vector<Argument> list) {
   Arguments& given = program_.arguments_.emplace_back();
   given.list = std::move(list);
   return given;
+}
+
+std::string_view Recorder::method_name(std::string_view name) {
+  joined_.assign(1, '.').append(name);
+  return program_.intern(joined_);
+}
+
+std::string_view Recorder::member_name(std::string_view owner, std::string_view name) {
+  joined_.assign(owner).append(1, '.').append(name);
+  if (const auto known = canonical_.find(joined_); known != canonical_.end()) return known->second;
+  return canonical_.emplace(joined_, program_.intern(canonical_name(joined_))).first->second;
 }
 
 Event& Recorder::emit(EventKind kind, std::string_view callee, Node node, const Arguments* given, const Object* subject,

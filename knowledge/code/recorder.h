@@ -3,6 +3,7 @@
 
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "knowledge/code/program.h"
@@ -27,7 +28,9 @@ class Recorder {
   // Either, depending on the path; b may be nullptr.
   Object* join(Object* a, Object* b, Taints taints);
   Arguments& arguments_of(std::vector<Argument> list = {});
-  std::string_view intern(std::string text) { return program_.intern(std::move(text)); }
+  std::string_view method_name(std::string_view name);  // "step" -> ".step"
+  // "torch.distributed" and "barrier" -> "torch.distributed.barrier", canonical.
+  std::string_view member_name(std::string_view owner, std::string_view name);
   const Loop* loop() const { return loop_; }
   void note_backend(std::string backend) { program_.backends_.push_back(std::move(backend)); }
   Event& emit(EventKind kind, std::string_view callee, Node node, const Arguments* given, const Object* subject,
@@ -39,6 +42,8 @@ class Recorder {
   bool spent();  // one more step is one too many
 
   Program& program_;
+  std::string joined_;                                                                      // a buffer
+  std::unordered_map<std::string, std::string_view, TextHash, std::equal_to<>> canonical_;  // by the joined name
   Trace* trace_ = nullptr;
   const SourceFile* file_ = nullptr;
   const Guard* guard_ = nullptr;

@@ -80,8 +80,7 @@ void Interpreter::run() {
       if (function.node.is("lambda") ||
           (function.name == "__init__" && function.of_class != nullptr && function.of_class->methods.size() > 1))
         continue;
-      const std::string name(function.name);
-      if ((program_.called_.contains(program_.intern(name)) || program_.called_.contains(program_.intern("." + name)) ||
+      if ((program_.called_.contains(function.name) || program_.called_.contains(method_name(function.name)) ||
            function.name == "forward") == called)
         roots.push_back(&function);
     }

@@ -13,6 +13,13 @@ bool is_exit(std::string_view callee) {
   return callee == "sys.exit" || callee == "exit" || callee == "quit" || callee == "os._exit" || callee == "os.abort";
 }
 
+// Asked of every statement that is a call: only a name that can mean an exit is worth resolving.
+bool may_exit(const SourceFile& file, Node callee) {
+  const std::string_view name = callee.is("attribute") ? callee.child("attribute").text() : callee.text();
+  return name == "exit" || name == "quit" || name == "_exit" || name == "abort" ||
+         (callee.is("identifier") && file.bound.contains(name));
+}
+
 }  // namespace
 
 Flow Interpreter::block(Node body) {
@@ -74,8 +81,9 @@ Flow Interpreter::expression_statement(Node node) {
   Flow flow = Flow::kNormal;
   for (Node child = node.first_child(); child; child = child.next_sibling()) {
     eval(child);
-    if (child.is("call") && is_exit(reader_.resolve(*file_, child.child("function"))))
-      flow = jump(child, "exit", Flow::kRaise);
+    if (!child.is("call")) continue;
+    const Node callee = child.child("function");
+    if (may_exit(*file_, callee) && is_exit(reader_.resolve(*file_, callee))) flow = jump(child, "exit", Flow::kRaise);
   }
   return flow;
 }

@@ -62,8 +62,9 @@ bool someone_waits(const Trace& trace, const Event& work, const Guard& guard) {
 void rank0_long_work_default_timeout(const Program& program, Findings& findings) {
   for (const Trace& trace : program.traces()) {
     for (const Event& work : trace.events) {
+      if (work.guard == nullptr || !is_slow(work)) continue;
       const Guard* guard = rank_condition(work, false);
-      if (guard == nullptr || !is_slow(work) || !for_the_first_rank(*guard)) continue;
+      if (guard == nullptr || !for_the_first_rank(*guard)) continue;
       const Event* group = group_before(trace, work);
       if (group == nullptr || group->argument("timeout", 2) != nullptr || group->arguments->has_unknown()) continue;
       if (someone_waits(trace, work, *guard)) findings.at(guard->file, guard->statement);

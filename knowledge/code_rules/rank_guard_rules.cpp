@@ -7,23 +7,14 @@ namespace fx::knowledge::checks {
 
 using namespace code;
 
-namespace {
-
-bool is_local_by_nature(const Event& event) {
-  return event.is(EventKind::kBackward) && event.subject == nullptr;
-}
-
-}  // namespace
-
 void collective_under_rank_guard(const Program& program, Findings& findings) {
   for (const Trace& trace : program.traces()) {
     for (const Event& event : trace.events) {
-      const Guard* guard = rank_condition(event, false);
-      if (guard == nullptr || !is_joint(trace, event) || is_local_by_nature(event)) continue;
-      if (event.is(EventKind::kStateDict) || for_its_own_group(event)) continue;
       // A backward belongs to a sharded model only if one is forwarded under the same condition.
-      if (event.is(EventKind::kBackward)) continue;
-      if (other_branch_matches(trace, event, *guard)) continue;
+      if (event.is(EventKind::kStateDict) || event.is(EventKind::kBackward)) continue;
+      if (event.guard == nullptr || !is_joint(trace, event)) continue;
+      const Guard* guard = rank_condition(event, false);
+      if (guard == nullptr || for_its_own_group(event) || other_branch_matches(trace, event, *guard)) continue;
       const auto [file, node] = below(event, *guard);
       findings.at(file, node, "Only ranks that pass '" + quote_input(guard->test.text(), 60) + "' make this call.");
     }
@@ -33,9 +24,9 @@ void collective_under_rank_guard(const Program& program, Findings& findings) {
 void state_dict_under_rank_guard(const Program& program, Findings& findings) {
   for (const Trace& trace : program.traces()) {
     for (const Event& event : trace.events) {
+      if (event.guard == nullptr || !gathers_state(program, trace, event)) continue;
       const Guard* guard = rank_condition(event, true);
-      if (guard == nullptr || !gathers_state(program, trace, event) || other_branch_matches(trace, event, *guard))
-        continue;
+      if (guard == nullptr || other_branch_matches(trace, event, *guard)) continue;
       findings.at(event, "The gather is reached only by ranks for which '" + quote_input(guard->test.text(), 60) +
                              "' is " + (guard->positive ? "true." : "false."));
     }

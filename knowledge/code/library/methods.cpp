@@ -23,7 +23,7 @@ Object* value_of_method(Interpreter& run, const Call& call, const Known& known) 
 Object* call_foreign_method(Interpreter& run, Object* whole, std::string_view name, Arguments& given, Node node) {
   Object* receiver = main_of(whole);
   const Call call = {name,
-                     run.intern("." + std::string(name)),
+                     run.method_name(name),
                      given,
                      node,
                      whole,
