@@ -130,6 +130,7 @@ Json plan_json(const Plan& plan) {
   out["fits"] = c.memory.fits;
   out["memory_gib"] = memory_json(c.memory);
   out["tokens_per_s_per_gpu"] = speed(c.speed.tokens_per_s);
+  out["tokens_per_s_per_gpu_range"] = {speed(plan.speed_low), speed(plan.speed_high)};
   out["tokens_per_s"] = speed(c.speed.tokens_per_s * plan.machine.world());
   out["mfu"] = rounded(c.speed.mfu, 4);
   out["bound_by"] = c.speed.bound_by;
@@ -145,6 +146,7 @@ Json plan_json(const Plan& plan) {
                           {"gpus", static_cast<long long>(plan.machine.world())}};
   add_choices(plan, out);
   out["assumptions"] = plan.assumptions;
+  out["limits"] = plan.limits;
   for (const auto& [name, text] : plan.files) out["files"][name] = text;
   return out;
 }

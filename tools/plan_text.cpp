@@ -110,6 +110,7 @@ std::string plan_text(const Json& result) {
   out += list(result, "recommendations", "What would change it");
   out += answers(result);
   out += list(result, "assumptions", "Assumed");
+  out += list(result, "limits", "Not known");
   if (result.contains("files")) {
     for (const auto& [name, text] : result["files"].items()) out += "\n--- " + name + "\n" + text.get<std::string>();
   }

@@ -5,19 +5,21 @@
 namespace fx::knowledge::plan {
 namespace {
 
-// Bytes a 2-byte tensor entry keeps in a norm. Written in PyTorch operations it keeps an fp32 copy of its input (4),
-// the scaled copy (2) and its output (2); a fused kernel or the compiler keeps input and output only.
-constexpr double kNormEager = 8, kNormFused = 4;
-// What a norm's weight keeps for its own gradient: nothing when it is frozen.
-constexpr double kNormScaled = 2;
+// Bytes a 2-byte tensor entry keeps in a norm. Written in PyTorch operations it keeps an fp32 copy of its input; a
+// fused kernel or the compiler the input itself. A trained weight keeps the scaled copy for its own gradient, too.
+constexpr double kNormEager = 4, kNormFused = 2, kNormScaled = 2;
+// Per entry of a trained projection's input: a frozen one needs its weight only. bitsandbytes' products keep the input
+// of a frozen weight nevertheless, those of 8 bits its quantised copy (1) too, as attributes of the graph's node.
+constexpr double kInput = 2, kNf4Input = 2, kInt8Input = 3;
 // Per entry of an adapted projection's input: the copy that dropout made for the adapter (2) and its mask (1). Fused
 // adapter kernels have no dropout.
 constexpr double kAdapterKept = 3;
-// Per entry of the MLP width: gate, up, activated gate, product (2 each); without a gate: up and the activation's
-// output. The compiler recomputes the activated gate.
-constexpr double kGatedEager = 8, kGatedCompiled = 6, kPlain = 4;
-// Gradients in flight at the MLP's backward: of the gate and of the up projection (2 each).
-constexpr double kMlpGradients = 4;
+// Per entry of the MLP width: gate, up and activated gate (2 each); without a gate: up. The compiler recomputes the
+// activated gate. The down projection's input comes on top.
+constexpr double kGatedEager = 6, kGatedCompiled = 4, kPlain = 2;
+// Gradients in flight at the MLP's backward, per entry of its width: of the product, the activated gate and up (2
+// each); without a gate of the activation's output and input. A trained down projection has given its input back then.
+constexpr double kGatedGradients = 6, kPlainGradients = 4;
 // Chunks of a chunked loss (the default of torchtune and torchtitan).
 constexpr double kLossChunks = 8;
 
@@ -44,7 +46,27 @@ double attention_bytes(const ModelShape& m, const Setting& s) {
   double bytes = element * (q + 2 * kv + out) + 4 * m.heads;
   if (m.kv_rank > 0) bytes += element * (m.q_rank + m.kv_rank) * 2;
   if (m.qk_norm) bytes += (fused_norms(s) ? 2 : 6) * (q + kv);
+  // The value is a view of the fused projection's output, so query and key before rotation stay with it.
+  if (m.fused_qkv && m.learned_positions <= 0) bytes += element * (q + kv);
   return bytes;
+}
+
+// Copies of a quantised projection's input: one for backward. A training loop of its own still holds the last loss, and
+// with it the last graph, while the next forward runs; trainers with one function a step (and no loss of their own) do
+// not.
+double quantized_input(const Setting& s) {
+  const double kept = s.quant == Quant::kInt8 ? kInt8Input : s.quant == Quant::kGptqInt4 ? 0 : kNf4Input;
+  const bool held = s.own_loop && s.checkpointing == Checkpointing::kNone;
+  return kept * (held ? 2 : 1);
+}
+
+// What projections keep of their inputs: the normed tensors in front of attention and MLP, and the product in front of
+// the down projection. The attention's output is kept by the attention.
+double input_bytes(const ModelShape& m, const Setting& s, double width) {
+  const double inputs = std::min(2.0, m.norms) * m.hidden + width;
+  if (!is_lora(s)) return kInput * inputs;
+  const double quantized = s.quant == Quant::kNone ? 0 : quantized_input(s) * inputs;
+  return quantized + (s.loss == Loss::kFused ? kInput * s.adapter_inputs : kAdapterKept * s.adapted_width);
 }
 
 double active_mlp_width(const ModelShape& m) {
@@ -86,17 +108,26 @@ LayerActivations layer_activations(const ModelShape& m, const Setting& s) {
   const double width = active_mlp_width(m);
   // LayerNorm is one kernel everywhere; RMSNorm is written in operations unless fused.
   const bool eager_norms = !fused_norms(s) && !m.norm_bias;
-  const double norm = (eager_norms ? kNormEager - (is_lora(s) ? kNormScaled : 0) : kNormFused) * scale;
+  const double norm = (eager_norms ? kNormEager + (is_lora(s) ? 0 : kNormScaled) : kNormFused) * scale;
   const double mlp = m.gated ? (s.compile ? kGatedCompiled : kGatedEager) : kPlain;
-  double saved = m.norms * norm * m.hidden + attention_bytes(m, s) + mlp * scale * width;
+  const double norms = m.norms * norm * m.hidden;
+  double saved = norms + attention_bytes(m, s) + mlp * scale * width;
   if (m.is_moe()) saved += 2 * s.param_bytes * m.experts_per_token * m.hidden;  // dispatched copies, in and out
-  if (is_lora(s) && s.loss != Loss::kFused) saved += kAdapterKept * scale * s.adapted_width;
+  saved += scale * input_bytes(m, s, width);
   out.saved = saved / s.tp;
-  out.input = s.param_bytes * m.hidden / s.tp;
+  const double others = 1 - 1 / s.tp;
+  // Tensor parallelism keeps the gathered inputs of its two trained column projections; hand-tuned stacks gather again.
+  if (s.tp > 1 && !s.tuned && !is_lora(s)) out.saved += kInput * scale * 2 * m.hidden * others;
+  if (!s.sequence_parallel) out.saved += norms * others;
+  // The sum of blocks stays in fp32 where autocast does not reach the embedding.
+  out.input = (s.wide_params ? 4 : s.param_bytes) * m.hidden / (s.sequence_parallel ? s.tp : 1);
   out.selective = std::min(out.saved, selective_bytes(m, s, width) / s.tp);
-  out.work = out.saved + kMlpGradients * scale * width / s.tp;
-  // Tensor parallelism gathers the block's input in front of each of its two halves.
-  if (s.tp > 1) out.work += 2 * s.param_bytes * m.hidden;
+  const double in_flight = (m.gated ? kGatedGradients : kPlainGradients) - (is_lora(s) ? 0 : kInput);
+  // In a loop over experts backward is at one of them at a time.
+  const double at_once = m.is_moe() && s.loops_experts() ? m.experts / s.ep : 1;
+  out.work = out.saved + in_flight * scale * width / at_once / s.tp;
+  // What tensor parallelism gathers in front of one half of the block: its input, unless that is kept, and gradient.
+  if (s.tp > 1) out.work += (s.tuned || is_lora(s) ? 2 : 1) * s.param_bytes * m.hidden;
   out.traffic = layer_traffic(m, s, width) / s.tp;
   return out;
 }

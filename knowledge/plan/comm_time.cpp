@@ -47,7 +47,7 @@ double over_parameters(const RankModel& rank, const Setting& s, double width, do
 }
 
 void add_gathering(const RankModel& rank, const Setting& s, const Shards& n, const Fabric& f, CommTime& t) {
-  const double frozen = is_lora(s) && s.quant != Quant::kNone ? 0.6 : s.param_bytes;
+  const double frozen = is_lora(s) && s.quant != Quant::kNone ? 0.6 : s.stored_bytes();
   const double gather = frozen * rank.params();
   const double calls = rank.layers + 1;
   const double once = over_parameters(rank, s, frozen, n.weights, f, calls);

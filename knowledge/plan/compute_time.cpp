@@ -156,8 +156,8 @@ ComputeTime compute_time(const RankModel& rank, const Setting& s, const Machine&
       (s.compile || s.loss == Loss::kFused || s.tuned ? kFusedLayerOps : kLayerOps) + kAdapterOps * s.adapted_modules;
   if (rank.shape.is_moe()) {
     const double local = rank.shape.experts / s.ep;
-    ops += s.ep > 1 || s.tuned ? kGroupedOps + local * (kGroupedExpertOps + (s.fp8 ? kExpertCasts : 0))
-                               : kExpertOps * rank.shape.experts;
+    ops +=
+        s.loops_experts() ? kExpertOps * local : kGroupedOps + local * (kGroupedExpertOps + (s.fp8 ? kExpertCasts : 0));
   }
   if (is_fsdp(s.sharding)) ops += s.sharding == Sharding::kZero3 ? kZeroUnitOps : kUnitOps;
   const double per_op = s.compile ? kCompiledLaunch : kEagerLaunch;

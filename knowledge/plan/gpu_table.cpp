@@ -9,7 +9,8 @@ namespace fx::knowledge::plan {
 // the peak on Ampere and Ada, 0.28 on Hopper, where the kernel does not use the newer matrix instructions, and no more
 // than that in TFLOPs on Blackwell for the same reason. fp8: SB's best fp8 product over its best bf16 product on Hopper
 // (1402 over 795), 1.5 where SB has none. link_gb_s: 0.8 of the one-way figure for NVLink; for PCIe
-// without peer access 0.35 of it, because each byte passes through host memory twice.
+// without peer access 0.35 of it, because each byte passes through host memory twice. Desktop processors have 16 lanes
+// for graphics, so two GeForce cards (and the A5000, sold for desktops) share them: 8 lanes each.
 const std::vector<Gpu>& gpu_table() {
   constexpr auto kNv = Link::kNvlink;
   constexpr auto kPc = Link::kPcie;
@@ -73,11 +74,11 @@ const std::vector<Gpu>& gpu_table() {
       {"L4-24GB", {"l4"}, 22.0, 24, {}, 121, 60, 45, 1.5, 300, kPc, 5.5, 13, 12.5, true, "DS"},
       {"V100-16GB-SXM", {"v100"}, 15.8, 16, {"sxm", "sxm2"}, 125, 89, 35, 1, 900, kNv, 120, 12, 50, false, "LF SB"},
       {"V100-32GB-SXM", {"v100"}, 31.7, 32, {"sxm", "sxm2"}, 125, 89, 35, 1, 900, kNv, 120, 12, 50, false, "LF SB"},
-      {"RTX-5090-32GB", {"5090"}, 31.4, 32, {}, 210, 180, 90, 1.5, 1792, kPc, 22, 50, 12.5, true, "DS"},
-      {"RTX-4090-24GB", {"4090"}, 23.6, 24, {}, 165, 145, 70, 1.5, 1008, kPc, 11, 25, 12.5, true, "DS GP"},
-      {"RTX-3090-24GB", {"3090"}, 23.7, 24, {}, 71, 66, 35, 1, 936, kPc, 4.5, 13, 12.5, true, "DS GP"},
+      {"RTX-5090-32GB", {"5090"}, 31.4, 32, {}, 210, 180, 90, 1.5, 1792, kPc, 11, 25, 12.5, true, "DS"},
+      {"RTX-4090-24GB", {"4090"}, 23.6, 24, {}, 165, 145, 70, 1.5, 1008, kPc, 5.5, 13, 12.5, true, "DS GP"},
+      {"RTX-3090-24GB", {"3090"}, 23.7, 24, {}, 71, 66, 35, 1, 936, kPc, 5.5, 13, 12.5, true, "DS GP"},
       {"RTX-A6000-48GB", {"a6000"}, 47.5, 48, {}, 155, 108, 60, 1, 768, kPc, 11, 25, 12.5, true, "DS GP"},
-      {"RTX-A5000-24GB", {"a5000"}, 23.7, 24, {}, 111, 78, 45, 1, 768, kPc, 8, 13, 12.5, true, "DS"},
+      {"RTX-A5000-24GB", {"a5000"}, 23.7, 24, {}, 111, 78, 45, 1, 768, kPc, 5.5, 13, 12.5, true, "DS"},
       {"RTX-6000-Ada-48GB", {"6000", "ada"}, 47.5, 48, {}, 364, 190, 90, 1.5, 960, kPc, 11, 25, 12.5, true, "DS"},
       {"RTX-PRO-6000-96GB", {"pro", "6000"}, 95, 96, {}, 500, 330, 120, 1.5, 1792, kPc, 22, 50, 12.5, true, "DS"},
       {"T4-16GB", {"t4"}, 14.6, 16, {}, 65, 28, 15, 1, 320, kPc, 5.5, 13, 12.5, false, "LF"},

@@ -107,6 +107,10 @@ AdapterSize adapter_size(const ModelShape& m, const std::vector<std::string>& ta
     size.output_width += p.out;
     size.modules += p.copies > 0 ? 1 : 0;
   }
+  const auto reads = [&](const char* a, const char* b) { return roles.count(a) + roles.count(b) > 0; };
+  if (reads("q", "k") || roles.count("v") > 0) size.distinct_width += m.hidden;
+  if (reads("gate", "up")) size.distinct_width += m.hidden;
+  if (roles.count("down") > 0) size.distinct_width += projection(m, "down").in;
   size.params_per_rank_unit += unknown * 2 * m.hidden * m.layers;
   size.modules += unknown;
   return size;
@@ -117,6 +121,7 @@ void set_adapters(const AdapterSize& size, double rank, Setting& s) {
   s.lora_params = rank * size.params_per_rank_unit;
   s.adapted_width = size.input_width;
   s.adapted_output = size.output_width;
+  s.adapter_inputs = size.distinct_width;
   s.adapted_modules = size.modules;
 }
 

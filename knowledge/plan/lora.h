@@ -12,6 +12,7 @@ struct AdapterSize {
   double params_per_rank_unit = 0;  // parameters of the whole model for rank 1
   double input_width = 0;           // input widths of the adapted projections of one layer, summed
   double output_width = 0;          // and output widths
+  double distinct_width = 0;        // widths of the distinct tensors that they read, the attention's output left out
   double modules = 0;               // adapted projections of one layer
   std::vector<std::string> assumed;
 };

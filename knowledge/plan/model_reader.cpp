@@ -56,6 +56,8 @@ void set_family(const ModelConfig& c, ModelShape& s) {
   if (f == "gpt_oss") s.qkv_bias = s.out_bias = s.expert_bias = true;
   s.mlp_bias = c.mlp_bias.value_or(biased);
   s.qk_norm = is_one_of(f, {"qwen3", "qwen3_moe", "gemma3", "gemma3_text", "olmo2"});
+  s.fused_qkv = is_one_of(f, {"qwen", "phi3", "falcon", "chatglm", "baichuan", "gpt_neox", "internlm2", "mpt", "bloom",
+                              "gpt2", "gpt_bigcode"});
   if (is_one_of(f, {"gemma2", "gemma3", "gemma3_text", "glm4"})) s.norms = 4;
   if (is_one_of(f, {"phi", "gptj"})) s.norms = 1;  // attention and MLP read the same normed input
   const bool tied_by_default = is_one_of(f, {"gpt2", "gpt_bigcode", "mpt", "gemma", "gemma2", "gemma3", "gemma3_text",

@@ -98,6 +98,8 @@ Result<Plan> make_plan(const PlanArgs& args) {
   set_strategy(plan);
   set_recommendations(plan);
   set_steps(plan);
+  set_limits(plan);
+  set_speed_range(plan);
   if (args.answers) set_answers(plan);
   set_cost(plan, args);
   write_files(plan, args.files);

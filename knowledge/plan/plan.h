@@ -35,10 +35,12 @@ struct Plan {
   bool applicable = true;
   std::string strategy;  // fsdp, hsdp, ddp, single-gpu, megatron-style ep/pp, none
   std::vector<std::string> reasons, assumptions, steps;
+  std::vector<std::string> limits;  // what the arguments leave open, and what it may cost
   Machine machine;
   ModelShape shape;
   ParamCount count;
   Candidate chosen;
+  double speed_low = 0, speed_high = 0;  // tokens a second and GPU between which the true speed is expected
   std::vector<Candidate> ranked;  // the best setting of each way of spreading the work, fitting ones first, by speed
   std::vector<Recommendation> recommendations;
   std::vector<Answer> answers;
@@ -60,6 +62,10 @@ void set_recommendations(Plan& plan);
 void set_steps(Plan& plan);
 // Peak, wrapping, batch, sequence, GPUs, offload, checkpointing, dtypes, HSDP, resharding, and who holds what.
 void set_answers(Plan& plan);
+// The honest range of the planned speed.
+void set_speed_range(Plan& plan);
+// What the plan does not know or does not model for the chosen setting.
+void set_limits(Plan& plan);
 // Texts of ready files for the chosen setting: accelerate, torchtitan, torchrun, sbatch, run_spec.
 void write_files(Plan& plan, const std::vector<std::string>& names);
 

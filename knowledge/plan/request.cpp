@@ -75,6 +75,8 @@ void add_shape(Fields<T>& f) {
   f.add("reshard_after_forward", &T::reshard_after_forward, "free gathered parameters between forward and backward");
   f.add("shard_size", &T::shard_size, "GPUs that share one copy, for hsdp").min(1).max(1e6);
   f.add("tp", &T::tp, "tensor parallel size").min(1).max(1024);
+  f.add("sequence_parallel", &T::sequence_parallel,
+        "tensor parallelism divides the tokens between its matrix products too; default true");
   f.add("pp", &T::pp, "pipeline parallel size").min(1).max(1024);
   f.add("cp", &T::cp, "context parallel size").min(1).max(1024);
   f.add("ep", &T::ep, "expert parallel size").min(1).max(4096);

@@ -32,6 +32,7 @@ struct TrainingArgs {
   std::optional<bool> reshard_after_forward;
   std::optional<long long> shard_size;
   std::optional<long long> tp, pp, cp, ep;
+  std::optional<bool> sequence_parallel;
   std::optional<std::string> loss_impl;
   std::optional<bool> compile, fp8;
 };

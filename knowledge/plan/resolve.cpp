@@ -52,7 +52,9 @@ void set_method(const TrainingArgs& t, const ModelShape& shape, const ParamCount
 
 void set_dtypes(const TrainingArgs& t, const Machine& m, Resolved& out) {
   Setting& s = out.setting;
-  s.param_bytes = dtype_bytes(t.param_dtype.value_or("bf16"));
+  s.amp_asked = t.amp.value_or(false);
+  s.wide_params = s.amp_asked && t.param_dtype == "fp32" && !m.cpu;
+  s.param_bytes = s.wide_params ? 2 : dtype_bytes(t.param_dtype.value_or("bf16"));
   if (!t.param_dtype && !m.gpu.has_bf16) out.assumed.push_back("fp16 compute: " + m.gpu.name + " has no bf16 units");
   s.reduce_bytes = t.reduce_dtype ? dtype_bytes(*t.reduce_dtype) : 4;
   const bool low_reduce = t.reduce_dtype && *t.reduce_dtype != "fp32";
@@ -61,6 +63,8 @@ void set_dtypes(const TrainingArgs& t, const Machine& m, Resolved& out) {
   out.open.master = !t.master_dtype && !t.reduce_dtype && s.method == Method::kFull && s.param_bytes < 4 && !m.cpu;
   s.amp = t.amp.value_or(s.sharding == Sharding::kNone && s.master_bytes > s.param_bytes);
   if (!t.reduce_dtype && s.master_bytes == 2) s.reduce_bytes = 2;
+  // Losses are scaled so that gradients may stay in fp16.
+  if (!t.reduce_dtype && t.param_dtype == "fp16" && is_deepspeed(s.sharding)) s.reduce_bytes = 2;
   using O = Optimizer;
   s.optimizer =
       choice<O>(t.optimizer.value_or("adamw"), {O::kAdamw, O::kAdamwFused, O::kAdamw8bit, O::kPagedAdamw,
@@ -84,10 +88,14 @@ void set_layout(const TrainingArgs& t, const Machine& m, Resolved& out) {
   using L = Loss;
   s.loss = choice<L>(t.loss_impl.value_or(m.cpu ? "standard" : "chunked"),
                      {L::kStandard, L::kFused, L::kChunked, L::kLiger});
+  s.own_loop = s.loss == Loss::kChunked && t.loss_impl.has_value();
   s.compile = t.compile.value_or(false);
   s.fp8 = t.fp8.value_or(false);
-  const bool layered = s.tp * s.pp * s.ep > 1 || s.fp8;
-  s.tuned = s.sharding == Sharding::kMegatron || (s.sharding == Sharding::kZero1 && layered);
+  // fp8 or expert parallelism beside ZeRO-1 is Megatron with Transformer Engine; tensor or pipeline parallelism in bf16
+  // alone may come with any kernels.
+  s.tuned = s.sharding == Sharding::kMegatron || (s.sharding == Sharding::kZero1 && (s.fp8 || s.ep > 1));
+  // DeepSpeed's three-dimensional stack, which trains in fp16, has none.
+  s.sequence_parallel = t.sequence_parallel.value_or(!(is_deepspeed(s.sharding) && t.param_dtype == "fp16"));
   out.open.sharding = !t.sharding && !m.cpu;
   out.open.reshard = !t.reshard_after_forward;
   out.open.checkpointing = !t.activation_checkpointing && !m.cpu;

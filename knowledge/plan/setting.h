@@ -38,6 +38,7 @@ struct Setting {
   double lora_params = 0;      // adapter parameters of the whole model
   double adapted_width = 0;    // sum of input widths of the adapted projections of one layer
   double adapted_output = 0;   // and of their output widths
+  double adapter_inputs = 0;   // widths of the distinct tensors that they read, the attention's output left out
   double adapted_modules = 0;  // adapted projections of one layer
   double saved_params = 0;     // parameters of whole modules trained besides adapters
   Quant quant = Quant::kNone;
@@ -45,6 +46,8 @@ struct Setting {
   double document = 0;  // tokens that attention stays within; 0: the whole sequence
   double param_bytes = 2, reduce_bytes = 4, master_bytes = 4;  // bytes an element
   bool amp = false;
+  bool amp_asked = false;    // by the caller, not assumed
+  bool wide_params = false;  // fp32 parameters under autocast: kept and gathered in 4 bytes, multiplied in 2
   Optimizer optimizer = Optimizer::kAdamw;
   bool optimizer_in_backward = false;
   Checkpointing checkpointing = Checkpointing::kNone;
@@ -53,9 +56,17 @@ struct Setting {
   bool reshard = true;
   double shard_size = 0;  // HSDP: GPUs that share one copy
   double tp = 1, pp = 1, cp = 1, ep = 1;
+  bool sequence_parallel = true;  // tensor parallelism divides the tokens between its products too
   Loss loss = Loss::kChunked;
+  bool own_loop = false;  // a training loop that computes its loss itself
   bool compile = false, fp8 = false;
   bool tuned = false;  // a stack of hand-fused kernels (Megatron with Transformer Engine)
+
+  bool looped_experts = false, grouped_experts = false;  // how experts run, where it is not taken from the rest
+
+  // One expert after the other, as models' own code does; expert parallelism and tuned stacks group their products.
+  bool loops_experts() const { return looped_experts || (!grouped_experts && ep <= 1 && !tuned); }
+  double stored_bytes() const { return wide_params ? 4 : param_bytes; }  // of a parameter that is not quantised
 
   // Parameters stay gathered and gradients whole between the micro-batches of a pipeline.
   bool gathered_step() const { return pp > 1; }

@@ -16,6 +16,7 @@ struct ModelShape {
   bool qkv_bias = false, out_bias = false, mlp_bias = false;
   bool norm_bias = false;        // LayerNorm with a bias instead of RMSNorm
   bool qk_norm = false;          // a norm on each query and key head
+  bool fused_qkv = false;        // query, key and value come out of one matrix product
   double norms = 2;              // norms a layer
   double learned_positions = 0;  // rows of a learned position table
   double experts = 0, experts_per_token = 0, expert_mlp = 0, shared_mlp = 0;  // mixture of experts

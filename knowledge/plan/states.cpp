@@ -42,6 +42,16 @@ void add_full(const RankModel& m, const Setting& s, const Shards& n, States& out
   out.optimizer = p.state * stepped;
   out.step_temp = p.temp * stepped;
   if (s.sharding == Sharding::kZero3) out.step_temp = 4 * std::min(kZeroSubGroup, stepped);
+  // ZeRO-1 and 2 flatten the averaged gradients and cast them to fp32.
+  const bool flattened = (s.sharding == Sharding::kZero1 && s.reduce_bytes < 4) || s.sharding == Sharding::kZero2;
+  if (flattened && s.master_bytes > s.param_bytes) out.step_temp = (s.param_bytes + 4) * stepped;
+}
+
+// peft's preparation of a 4- or 8-bit model casts what is not quantised to fp32. Sharding needs one dtype, trainers
+// with a loss of their own do not use it, and who asks for autocast leaves it to that.
+bool casts_rest(const Setting& s) {
+  const bool library = !s.own_loop && s.loss != Loss::kFused;
+  return library && s.quant != Quant::kGptqInt4 && !s.amp_asked && s.sharding == Sharding::kNone;
 }
 
 void add_lora(const RankModel& m, const Setting& s, const Shards& n, States& out) {
@@ -50,13 +60,11 @@ void add_lora(const RankModel& m, const Setting& s, const Shards& n, States& out
   const double quantized = s.quant == Quant::kNone ? 0 : m.quantizable;
   const double rest = m.params() - quantized - s.saved_params;
   out.stepped = (adapters + s.saved_params) / n.optimizer;
-  // The usual preparation of a quantised model casts what is not quantised to fp32, unless sharding needs one dtype or
-  // autocast does it.
-  const double rest_bytes = quantized > 0 && !s.amp && s.sharding == Sharding::kNone ? 4 : s.param_bytes;
+  const double rest_bytes = quantized > 0 && casts_rest(s) ? 4 : s.stored_bytes();
   const double packed = quantized > 0 ? m.expert_params : 0, plain = m.expert_params - packed;
   out.weights = (quant_bytes(s.quant) * packed + rest_bytes * plain) / RankModel::expert_ranks(n.weights, s.ep) +
                 (quant_bytes(s.quant) * (quantized - packed) + rest_bytes * (rest - plain) + kAdapterWeight * adapters +
-                 (s.param_bytes + s.master_bytes) * s.saved_params) /
+                 (s.stored_bytes() + s.master_bytes) * s.saved_params) /
                     n.weights;
   out.grads = (kAdapterGrad * adapters + s.master_bytes * s.saved_params) / n.grads;
   const double state =
@@ -74,12 +82,15 @@ void add_gathered(const RankModel& m, const Setting& s, const Shards& n, States&
     if (s.amp && s.method == Method::kFull && s.master_bytes > s.param_bytes) out.gathered = s.param_bytes * m.params();
     return;
   }
-  const double unit = is_lora(s) && s.quant != Quant::kNone ? quant_bytes(s.quant) : s.param_bytes;
+  const double unit = is_lora(s) && s.quant != Quant::kNone ? quant_bytes(s.quant) : s.stored_bytes();
   const double compute = s.fp8 && !is_lora(s) ? s.param_bytes : unit;
   if (n.weights <= 1 && s.master_bytes <= s.param_bytes) return;
-  out.gathered = 2 * compute * m.layer_params + s.param_bytes * m.root_params;
+  out.gathered = 2 * compute * m.layer_params + s.stored_bytes() * m.root_params;
   if (s.sharding == Sharding::kZero3) out.gathered = s.param_bytes * std::min(m.params(), kZeroLive);
   if (!s.reshard || s.gathered_step()) out.kept_gathered = compute * m.block_params;
+  // FSDP1's no_sync, which the usual trainers accumulate under, keeps the adapters' gradients whole.
+  const bool whole = is_lora(s) && s.sharding == Sharding::kFsdp1 && s.grad_accum > 1;
+  if (whole) out.whole_grads = kAdapterGrad * s.lora_params * m.layers / m.shape.layers / s.tp;
   if (is_lora(s)) return;
   out.unit_grad = (s.param_bytes + s.reduce_bytes) * m.layer_params;
   out.root_reduce = (s.param_bytes + s.reduce_bytes) * m.root_params;

@@ -3,60 +3,24 @@
 
   compare_estimators.py RUNS.csv [--models DIR] [--bin build/bin/fsdp-expert]
 
-RUNS.csv has one measured run a row (it is not part of this repository). Columns used: model, params_b, hidden, layers, heads, kv_heads,
-intermediate, vocab, gpus, nodes, gpu, seq_len, micro_batch, grad_accum, precision (compute/reduce or compute/amp), master_dtype, sharding,
-activation_ckpt, cpu_offload, compile, fp8, optimizer, lora, lora_targets, base_quant, loss_impl, tp, pp, cp, ep, outcome, quality,
-source_group, peak_mem_gib with mem_kind, tokens_per_s_per_gpu. DIR/NAME/config.json are the models' config files, if there are any.
+RUNS.csv: see runs_table.py. DIR/NAME/config.json are the models' config files (default: models beside RUNS.csv).
 
 accelerate's own function runs (it must be installed). DeepSpeed's and LLaMA-Factory's published formulas are written out below.
 """
 import argparse
-import csv
 import json
 import pathlib
 import statistics
 import subprocess
 
 from accelerate.commands.estimate import estimate_training_usage
+from runs_table import arguments_of, measure_of, number, read_models, read_runs
 
 GIB = 2.0**30
-SIZES = {"hidden": "hidden_size", "layers": "num_hidden_layers", "heads": "num_attention_heads", "kv_heads": "num_key_value_heads",
-         "intermediate": "intermediate_size", "vocab": "vocab_size"}
-SHARDING = {"fsdp1-full": "fsdp1", "fsdp2-full": "fsdp2", "megatron-3d(zero1)": "zero1"}
-OPTIMIZER = {"adam": "adamw", "adam-distributed": "adamw", "adamw8bit": "adamw-8bit", "paged-adamw8bit": "paged-adamw-8bit"}
-KIND = {"active": "allocated", "unspecified": "reserved"}
-
-
-def number(row: dict, key: str):
-    return float(row[key]) if row.get(key) not in (None, "") else None
-
-
-def training_of(row: dict) -> dict:
-    compute, _, second = row["precision"].replace("fp16-amp", "fp16/amp").partition("/")
-    optimizer, _, in_backward = row["optimizer"].partition("+")
-    quant = row["base_quant"] if row["base_quant"] not in ("", "none") else None
-    targets, _, saved = row["lora_targets"].partition(" + trainable ")
-    rank = row["lora"] if row["lora"].replace(".", "", 1).isdigit() else None
-    out = {key: number(row, key) for key in ("seq_len", "micro_batch", "grad_accum", "tp", "pp", "cp", "ep")}
-    out |= {"method": "qlora" if quant else "lora" if row["lora"] else "full", "param_dtype": compute, "amp": second == "amp" or None,
-            "reduce_dtype": second if second not in ("", "amp") else None, "master_dtype": row["master_dtype"],
-            "optimizer": OPTIMIZER.get(optimizer, optimizer), "optimizer_in_backward": bool(in_backward) or None,
-            "activation_checkpointing": row["activation_ckpt"], "cpu_offload": row["cpu_offload"] == "1", "base_quant": quant,
-            "sharding": SHARDING.get(row["sharding"], row["sharding"]), "loss_impl": row["loss_impl"], "compile": row["compile"] == "1",
-            "fp8": row["fp8"] == "1", "lora_rank": float(rank) if rank else None}
-    if targets:
-        out["lora_targets"] = ["all-linear"] if targets.startswith("all") else targets.split(",")
-    if saved:
-        out["modules_to_save"] = saved.split(",")
-    return {key: value for key, value in out.items() if value not in (None, "")}
 
 
 def plan(binary: str, row: dict, models: dict) -> dict:
-    gpus, nodes = int(float(row["gpus"])), int(float(row["nodes"] or 1))
-    model = models.get(row["model"]) or {name: number(row, key) for key, name in SIZES.items() if number(row, key)}
-    arguments = {"model": {**model, "params_b": number(row, "params_b")}, "training": training_of(row), "answers": False,
-                 "hardware": {"gpu": row["gpu"], "gpus_per_node": max(1, gpus // nodes), "nodes": nodes}}
-    done = subprocess.run([binary, "call", "plan_finetune"], input=json.dumps(arguments), capture_output=True, text=True, timeout=30)
+    done = subprocess.run([binary, "call", "plan_finetune"], input=json.dumps(arguments_of(row, models)), capture_output=True, text=True, timeout=30)
     return json.loads(done.stdout) if done.returncode == 0 else {}
 
 
@@ -83,8 +47,7 @@ class Run:
 
 
 def ours(run: Run):
-    kind = KIND.get(run.row["mem_kind"], run.row["mem_kind"])
-    return run.answer["memory_gib"][kind]
+    return run.answer["memory_gib"][measure_of(run.row)]
 
 
 def ours_allocated(run: Run):
@@ -175,8 +138,7 @@ def main() -> None:
     parser.add_argument("--bin", default="build/bin/fsdp-expert")
     o = parser.parse_args()
     folder = o.models or o.runs.parent / "models"
-    models = {path.parent.name: json.loads(path.read_text()) for path in folder.glob("*/config.json")}
-    rows = [row for row in csv.DictReader(o.runs.open()) if row["seq_len"] and row["micro_batch"] and row["quality"] != "C"]
+    models, rows = read_models(folder), read_runs(o.runs)
     pairs = [(row, answer) for row in rows if (answer := plan(o.bin, row, models)).get("applicable")]
     runs = [Run(row, answer) for row, answer in pairs if row["peak_mem_gib"]]
     print(f"{len(pairs)} of {len(rows)} runs planned.\n")

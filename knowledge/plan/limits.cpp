@@ -1,0 +1,92 @@
+// What a plan's arguments leave open, in numbers: what it may cost more, and what would settle it.
+#include <cstdio>
+
+#include "knowledge/plan/plan.h"
+
+namespace fx::knowledge::plan {
+namespace {
+
+// Lengths spread evenly up to the longest: the blocks of each longest batch so far (1 + 1/2 + 1/4 ...) stay in the
+// allocator's cache, too small for the next.
+constexpr double kRecords = 2;
+
+double part_of(const MemoryPlan& memory, std::string_view name) {
+  for (const auto& [part, bytes] : memory.components) {
+    if (part == name) return bytes;
+  }
+  return 0;
+}
+
+// Trainers that skip the reduction between micro-batches keep what they have not reduced yet.
+void add_accumulation(const Plan& plan, std::vector<std::string>& out) {
+  const Setting& s = plan.chosen.setting;
+  const bool fsdp = s.sharding == Sharding::kFsdp1 || s.sharding == Sharding::kFsdp2 || s.sharding == Sharding::kHsdp;
+  if (!fsdp || plan.machine.cpu || s.grad_accum <= 1 || s.gathered_step() || is_lora(s)) return;
+  const double whole = s.param_bytes * rank_model(plan.shape, plan.count, s).params();
+  out.push_back(
+      "Gradients are taken to be reduced after each micro-batch. A trainer that accumulates without (no_sync, "
+      "the default of accelerate's `accumulate`) keeps them unsharded: " +
+      gib_text(whole) + " more a GPU; sync_each_batch turns that off.");
+}
+
+void add_lengths(const Plan& plan, std::vector<std::string>& out) {
+  const MemoryPlan& m = plan.chosen.memory;
+  const double loss = part_of(m, "logits_and_loss");
+  if (plan.machine.cpu || loss < 0.1 * m.allocated) return;
+  out.push_back(
+      "Every batch is taken to have the same length. Where lengths vary, the allocator keeps the blocks of shorter "
+      "batches too: up to " +
+      gib_text(m.reserved + (kRecords - 1) * loss) +
+      " reserved. Pack or pad the sequences, or set PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True.");
+}
+
+void add_experts(const Plan& plan, std::vector<std::string>& out) {
+  const Setting& s = plan.chosen.setting;
+  if (!plan.shape.is_moe()) return;
+  out.push_back(s.loops_experts()
+                    ? "Experts are taken to run one after the other, as in the model's own code; grouped products "
+                      "(GroupedGEMM, ScatterMoE) are faster: the range of the speed spans both."
+                    : "Experts are taken to run as grouped products with a plain exchange of tokens; fused dispatch "
+                      "(DeepEP) and how evenly tokens spread over experts change the speed.");
+}
+
+void add_tensor_parallel(const Plan& plan, std::vector<std::string>& out) {
+  const Setting& s = plan.chosen.setting;
+  if (s.tp <= 1 || plan.machine.cpu || !s.sequence_parallel) return;
+  const RankModel rank = rank_model(plan.shape, plan.count, s);
+  const double copies = s.checkpointing == Checkpointing::kFull ? 1 : plan.shape.norms * 2;
+  const double whole = rank.layers * copies * s.param_bytes * plan.shape.hidden * s.tokens() * (1 - 1 / s.tp);
+  out.push_back(
+      "Tensor parallelism is taken to divide the sequence between its products too (sequence parallelism). Without, "
+      "each rank keeps all of it: about " +
+      gib_text(whole) + " more for each micro-batch in flight.");
+}
+
+void add_buckets(const Plan& plan, std::vector<std::string>& out) {
+  const Setting& s = plan.chosen.setting;
+  if (s.sharding != Sharding::kZero1 && s.sharding != Sharding::kZero2) return;
+  if (s.tuned) return;
+  out.push_back(
+      "DeepSpeed's reduce buckets are not counted: each takes reduce_bucket_size elements (0.9 GiB at the default of "
+      "5e8), two of them with overlap_comm.");
+}
+
+void add_offload(const Plan& plan, std::vector<std::string>& out) {
+  if (!plan.chosen.setting.offload || plan.machine.cpu) return;
+  out.push_back(
+      "Buffers of CPU offload differ between library versions: the range is wide, and speed depends on the host's "
+      "memory and cores, which are assumed.");
+}
+
+}  // namespace
+
+void set_limits(Plan& plan) {
+  add_accumulation(plan, plan.limits);
+  add_lengths(plan, plan.limits);
+  add_experts(plan, plan.limits);
+  add_tensor_parallel(plan, plan.limits);
+  add_buckets(plan, plan.limits);
+  add_offload(plan, plan.limits);
+}
+
+}  // namespace fx::knowledge::plan

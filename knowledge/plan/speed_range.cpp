@@ -1,0 +1,48 @@
+#include <algorithm>
+
+#include "knowledge/plan/plan.h"
+
+namespace fx::knowledge::plan {
+namespace {
+
+// Half-width of the range where kernels and links are known: library versions, power limits and clocks differ.
+constexpr double kSpread = 0.25;
+// Threads of a core that share its units and its caches: where the host hides which are, all may.
+constexpr double kThreadsOfACore = 2;
+
+double speed_of(const Plan& plan, const Setting& setting, const Machine& machine) {
+  return plan_speed(plan.shape, plan.count, setting, machine).tokens_per_s;
+}
+
+// Products, attention and what memory bandwidth bounds gain nothing from a second thread on the same core.
+double speed_on_shared_cores(const Plan& plan) {
+  Machine machine = plan.machine;
+  machine.gpu.gemm_tflops /= kThreadsOfACore;
+  machine.gpu.attention_tflops /= kThreadsOfACore;
+  machine.gpu.memory_gb_s /= kThreadsOfACore;
+  return speed_of(plan, plan.chosen.setting, machine);
+}
+
+// The same run with the experts' other kind of kernel: grouped products for a loop, a loop for them.
+double speed_with_other_experts(const Plan& plan) {
+  Setting other = plan.chosen.setting;
+  other.looped_experts = !other.loops_experts();
+  other.grouped_experts = !other.looped_experts;
+  return speed_of(plan, other, plan.machine);
+}
+
+}  // namespace
+
+void set_speed_range(Plan& plan) {
+  const double speed = plan.chosen.speed.tokens_per_s;
+  double low = speed, high = speed;
+  if (plan.machine.cpu && plan.machine.cores_per_rank > 1) low = std::min(low, speed_on_shared_cores(plan));
+  if (plan.shape.is_moe() && !plan.machine.cpu) {
+    const double other = speed_with_other_experts(plan);
+    low = std::min(low, other), high = std::max(high, other);
+  }
+  plan.speed_low = low * (1 - kSpread);
+  plan.speed_high = high * (1 + kSpread);
+}
+
+}  // namespace fx::knowledge::plan
