@@ -51,8 +51,8 @@ std::vector<Changes::Change> Changes::all() const {
   for (std::size_t i = from_; i < scope_.log_.size(); ++i) notes.push_back(i);
   const auto place = [&](std::size_t note) { return scope_.log_[note].first; };
   std::ranges::stable_sort(notes, {}, place);
-  const auto rest = std::ranges::unique(notes, {}, place);
-  notes.erase(rest.begin(), rest.end());
+  const auto same = [&](std::size_t one, std::size_t other) { return place(one) == place(other); };
+  notes.erase(std::unique(notes.begin(), notes.end(), same), notes.end());
   std::vector<Change> out;
   for (const std::size_t note : notes) {
     const auto& [name, now] = scope_.names_[place(note)];

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "knowledge/python/kind_table.h"
+
 namespace fx::knowledge::python {
 namespace {
 
@@ -74,6 +76,16 @@ TEST(Syntax, APauseOfTheParserChangesNoTree) {
 TEST(Syntax, TextThatIsNoPythonGivesErrors) {
   EXPECT_TRUE(Syntax::parse("#include <cstdio>\nint main() { return 0; }\n")->has_errors());
   EXPECT_EQ(Syntax::parse("")->root().children().size(), 0u);
+}
+
+TEST(KindTable, HoldsOneValueForAllNumbersOfAKind) {
+  const KindTable<int> table = {{"call", 1}, {"ERROR", 2}, {"assignment", 3}};
+  const auto syntax = Syntax::parse("x = f(1)\nif x y(\n");
+  EXPECT_EQ(table.of(find(syntax->root(), "call")), 1);
+  EXPECT_EQ(table.of(find(syntax->root(), "assignment")), 3);
+  EXPECT_EQ(table.of(find(syntax->root(), "ERROR")), 2);
+  EXPECT_EQ(table.of(find(syntax->root(), "integer")), 0);
+  EXPECT_EQ(table.of(Node()), 0);
 }
 
 TEST(Syntax, AMissingNodeAnswersEmptily) {

@@ -1,5 +1,8 @@
 #include "knowledge/code/library/call.h"
 
+#include <stdexcept>
+#include <string>
+
 #include "knowledge/code/interpreter.h"
 
 namespace fx::knowledge::code {
@@ -10,7 +13,10 @@ Object* Call::argument(std::size_t index) const {
 
 CallTable::CallTable(std::initializer_list<std::span<const Known>> lists) {
   for (const auto& list : lists) {
-    for (const Known& known : list) rows_.emplace(known.name, &known);
+    for (const Known& known : list) {
+      if (!rows_.emplace(known.name, &known).second)
+        throw std::logic_error("two rows of a call table are named " + std::string(known.name));
+    }
   }
 }
 
