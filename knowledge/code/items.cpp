@@ -1,4 +1,7 @@
 // What is inside of a container: the item under a key, and what one turn of a loop gets.
+#include <algorithm>
+#include <array>
+
 #include "knowledge/code/library/library.h"
 #include "knowledge/code/names.h"
 
@@ -36,6 +39,14 @@ Object* name_and_part(Recorder& run, Object* from, Node node) {
   item->receiver = from;
   tuple->items = {run.text_object("", false, node), item};
   return tuple;
+}
+
+// numpy.array_split(rows, world)[rank]: the first parts may be longer.
+bool is_own_part(const Object& parts, const Object* place) {
+  constexpr std::array<std::string_view, 5> kSplits = {"numpy.array_split", "torch.tensor_split", "torch.chunk",
+                                                       ".tensor_split", ".chunk"};
+  return place != nullptr && place->has(kRank) && parts.has(kWorld) &&
+         std::ranges::find(kSplits, parts.callee) != kSplits.end();
 }
 
 }  // namespace
@@ -84,6 +95,7 @@ Object* Interpreter::item_of(Object* object, Object* key, Node node) {
                       : nullptr;
   value->receiver = owner;
   value->callee = "[]";
+  if (is_own_part(*owner, which)) value->taints |= kUneven | kLocal;
   return value;
 }
 

@@ -33,10 +33,10 @@ bool acts(Node block, int depth = 0) {
   return false;
 }
 
-// fit(...) or train(...) of something that was not sent, at module level.
+// fit(...), train(...) or main() at module level.
 bool is_training_call(const Event& event) {
-  if (!event.is(EventKind::kCall) || event.callee.starts_with("torch.") || event.frame == nullptr ||
-      event.frame->function != nullptr)
+  if ((!event.is(EventKind::kCall) && !event.is(EventKind::kEnter)) || event.callee.starts_with("torch.") ||
+      event.frame == nullptr || event.frame->function != nullptr)
     return false;
   const std::string_view name = last_part(event.callee);
   for (const std::string_view word : {"train", "fit", "main", "run"}) {

@@ -13,15 +13,15 @@ using namespace code;
 
 namespace {
 
-using Place = std::pair<const Class*, std::string>;  // an attribute of a class, "experts.*" for items of one
+// An attribute of a class, "experts.*" for items of one. nullptr: of a model whose class is not seen.
+using Place = std::pair<const Class*, std::string>;
 
 std::optional<Place> place_of(const Object* module) {
   const Object* holder = module == nullptr ? nullptr : core_of(module->parent);
-  if (holder == nullptr) return std::nullopt;
-  if (!module->element)
-    return holder->of_class == nullptr ? std::nullopt : std::optional(Place(holder->of_class, module->name));
+  if (holder == nullptr || module->name == "item") return std::nullopt;
+  if (!module->element) return Place(holder->of_class, module->name);
   const Object* owner = core_of(holder->parent);
-  if (owner == nullptr || owner->of_class == nullptr) return std::nullopt;
+  if (owner == nullptr) return std::nullopt;
   return Place(owner->of_class, std::string(holder->name) + ".*");
 }
 
@@ -71,6 +71,14 @@ bool is_in_function(const Guard& guard, const Function* function) {
   return function != nullptr && guard.file == function->file && within(guard.statement, function->node);
 }
 
+// The same condition in the same sense, also of another call of the function.
+bool holds_for(const Event& event, const Guard& condition) {
+  for (const Guard* guard = event.guard; guard != nullptr; guard = guard->outer) {
+    if (guard->test == condition.test && guard->positive == condition.positive) return true;
+  }
+  return false;
+}
+
 // The innermost condition of the forward, or of a helper that it calls, that depends on what the forward was given.
 const Guard* condition_of_forward(const Event& event) {
   const Frame* forward = event.frame;
@@ -97,11 +105,13 @@ void conditional_module_per_rank(const Program& program, Findings& findings) {
       const Guard* guard = runs ? condition_of_forward(event) : nullptr;
       if (guard == nullptr || event.subject == nullptr) continue;
       const auto place = place_of(event.subject);
-      const bool grouped = (place && places.contains(*place)) || classes.contains(class_name_of(event.subject));
+      const bool known =
+          place && (places.contains(*place) || (!place->second.empty() && places.contains({nullptr, place->second})));
+      const bool grouped = known || classes.contains(class_name_of(event.subject));
       const bool always = std::ranges::any_of(trace.events, [&](const Event& other) {
         return other.subject == event.subject &&
                (other.is(EventKind::kForward) || other.is(EventKind::kForwardMethod)) && other.pass == event.pass &&
-               !under(other, guard);
+               !holds_for(other, *guard);
       });
       if (grouped && !always) findings.at(guard->file, guard->statement);
     }

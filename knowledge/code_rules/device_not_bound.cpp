@@ -69,6 +69,16 @@ bool set_up_elsewhere(const Trace& trace) {
   });
 }
 
+// 3, "cuda:3", torch.device("cuda", 3) or torch.device("cuda:3"): the number, as far as it is seen.
+const Object* index_in(const Object* device) {
+  if (device != nullptr && device->callee == "torch.device") {
+    const Object* apart = main_of(device->made_by->get("index", 1));
+    device = apart != nullptr ? apart : main_of(device->made_by->get("type", 0));
+  }
+  const bool text = device != nullptr && device->type == Type::kText && device->items.size() == 1;
+  return text ? main_of(device->items.front()) : device;
+}
+
 }  // namespace
 
 void device_not_bound(const Program& program, Findings& findings) {
@@ -79,10 +89,7 @@ void device_not_bound(const Program& program, Findings& findings) {
   for (const Trace& trace : program.traces()) {
     for (const Event& event : trace.events) {
       if (event.is(EventKind::kSetDevice) && several_nodes) {
-        const Object* index = event.argument("device", 0);
-        if (index != nullptr && index->callee == "torch.device") index = main_of(index->made_by->get("index", 1));
-        if (index != nullptr && index->type == Type::kText && index->items.size() == 1)
-          index = main_of(index->items.front());
+        const Object* index = index_in(event.argument("device", 0));
         if (index != nullptr && index->identity == Identity::kGlobalRank)
           findings.at(event, "The index is the global rank.");
       }

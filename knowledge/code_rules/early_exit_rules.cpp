@@ -164,8 +164,8 @@ void rank_guarded_exit(const Program& program, Findings& findings) {
       if (guard == nullptr || (jump.callee == "raise" && checks_a_range(*guard)) || raises_again(jump, *guard))
         continue;
       const Event* skipped = skipped_joint(program, trace, jump, *guard);
-      // A gather of state behind `if rank != 0: return` is state-dict-under-rank-guard.
-      if (skipped == nullptr || (skipped->is(EventKind::kStateDict) && jump.callee == "return")) continue;
+      // A gather of state behind `if rank != 0: return` or continue is state-dict-under-rank-guard.
+      if (skipped == nullptr || skipped->is(EventKind::kStateDict)) continue;
       findings.at(jump, "Ranks that leave here skip '" + quote_input(skipped->node.text(), 60) + "' in line " +
                             std::to_string(skipped->line()) + ".");
     }

@@ -140,9 +140,32 @@ bool handed_on(const Event& other, const Event& event, const Guard& guard) {
 
 }  // namespace
 
+namespace {
+
+bool asks_for_the_rank(const Guard& guard) {
+  return (guard.taints & kRank) != 0 && (names_a_rank(guard.test.text()) || computes_with_rank(guard.value, 4));
+}
+
+// A function of the files answers one thing on some ranks, another on the others: `if rank != 0: return False`.
+bool answers_by_rank(const Guard& guard) {
+  const Object* value = guard.value;
+  if (value == nullptr || value->type != Type::kUnion || value->has(kReduced) || value->receiver != nullptr)
+    return false;
+  const bool plain = std::ranges::all_of(
+      value->items, [](const Object* item) { return item->type == Type::kBool || item->type == Type::kNone; });
+  if (!plain) return false;
+  for (const Object* item : value->items) {
+    for (const Guard* at = item->guard; at != nullptr && at != guard.outer; at = at->outer) {
+      if (item->constant && !at->implied && asks_for_the_rank(*at)) return true;
+    }
+  }
+  return false;
+}
+
+}  // namespace
+
 bool is_rank_test(const Guard& guard) {
-  if ((guard.taints & kRank) == 0) return false;
-  return names_a_rank(guard.test.text()) || computes_with_rank(guard.value, 4);
+  return asks_for_the_rank(guard) || ((guard.taints & kRank) != 0 && answers_by_rank(guard));
 }
 
 const Guard* rank_condition(const Event& event, bool with_implied) {

@@ -59,6 +59,15 @@ bool scales_somewhere(const Program& program) {
   return program.uses_accelerate();
 }
 
+// context = torch.autocast(...), entered later; nullptr: not seen, a decorator.
+const Event* call_that_made(const Trace& trace, const Context& context) {
+  for (const Event& event : trace.events) {
+    if (context.arguments != nullptr && event.arguments == context.arguments && event.callee == context.callee)
+      return &event;
+  }
+  return nullptr;
+}
+
 }  // namespace
 
 void gradscaler_with_bf16(const Program& program, Findings& findings) {
@@ -105,7 +114,11 @@ void autocast_with_mp_policy(const Program& program, Findings& findings) {
             precision_policy(shard) == nullptr)
           continue;
         const ComputeType policy = policy_type(shard);
-        if (policy != ComputeType::kNone && policy != ComputeType::kUnknown)
+        if (policy == ComputeType::kNone || policy == ComputeType::kUnknown) continue;
+        const Event* made = call_that_made(trace, *autocast);
+        if (made != nullptr)
+          findings.at(*made);
+        else
           findings.at(autocast->file, autocast->node);
       }
     }

@@ -24,7 +24,8 @@ Object* length(Interpreter& run, const Call& call, const Known& known) {
   if (first == nullptr) return note(run, call, EventKind::kCall, first, value);
   const Object* at = first;
   for (int i = 0; i < 6 && at != nullptr && !at->element; ++i) at = at->parent != nullptr ? at->parent : at->receiver;
-  const bool picked = first->callee.starts_with("torch.") || first->callee == ".nonzero" || first->callee == ".unique";
+  const Object* made = first->callee == "[]" && first->receiver != nullptr ? first->receiver : first;
+  const bool picked = made->callee.starts_with("torch.") || made->callee == ".nonzero" || made->callee == ".unique";
   const bool of_data = picked || (at != nullptr && at->element);
   value->taints = static_cast<Taints>(call.argument(0)->taints & (kUneven | kRank | kReduced | (of_data ? kLocal : 0)));
   return note(run, call, EventKind::kCall, first, value);
