@@ -128,6 +128,16 @@ double dequant_pass(const RankModel& rank, const Setting& s, const Rates& r) {
   return traffic * rank.quantizable / r.bytes;
 }
 
+// Share of the head and the loss, which take `seconds` of a forward, that the slowest rank works on. Hand-tuned
+// pipelines spread layers so that all ranks have as much to do; others give each rank as many layers and the last one
+// the head too, so that only what layers it lacks makes up for it.
+double head_share(const RankModel& rank, const Setting& s, const LayerTime& layer, double seconds) {
+  if (s.pp <= 1 || s.tuned) return 1 / s.pp;
+  const double last = std::max(0.0, rank.shape.layers - rank.layers * (s.pp - 1));
+  const double spare = (rank.layers - last) * (layer.gemm + layer.attention + layer.elementwise);
+  return std::clamp(1 - spare / seconds, 0.0, 1.0);
+}
+
 }  // namespace
 
 ComputeTime compute_time(const RankModel& rank, const Setting& s, const Machine& machine, double tokens) {
@@ -141,9 +151,10 @@ ComputeTime compute_time(const RankModel& rank, const Setting& s, const Machine&
   const double weight_grads = is_lora(s) ? 0 : 1;
   Rates wide = r;  // the head stays in 2 bytes
   if (s.fp8) wide.operand = 2, wide.input_cast = wide.weight_cast = 0;
-  const double head = gemm_seconds(tokens, rank.shape.hidden, rank.shape.vocab / s.tp, wide, 1) / s.pp;
-  const double loss =
-      logits_traffic(rank.shape, s) * s.param_bytes / 2 * tokens * rank.shape.vocab / s.tp / r.bytes / s.pp;
+  double head = gemm_seconds(tokens, rank.shape.hidden, rank.shape.vocab / s.tp, wide, 1);
+  double loss = logits_traffic(rank.shape, s) * s.param_bytes / 2 * tokens * rank.shape.vocab / s.tp / r.bytes;
+  const double share = head_share(rank, s, f, head + loss / 2);
+  head *= share, loss *= share;
   const double passes = layers * dequant_pass(rank, s, r) / std::max(1.0, layers);
   ComputeTime t;
   t.gemm = layers * f.gemm * (2 + weight_grads + again) + head * (s.saved_params > 0 || !is_lora(s) ? 3 : 2);

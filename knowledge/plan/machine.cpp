@@ -17,7 +17,7 @@ constexpr double kCoreGflops = 150;
 constexpr double kBusyShare = 0.77;
 // Fused attention over matrix products (measured share of a 512-token step).
 constexpr double kAttentionShare = 0.45;
-// Memory bandwidth of one core: GB/s (measured: copy of 64 MiB).
+// Memory bandwidth of one core: GB/s (measured: copy of 64 MiB). Its threads share it.
 constexpr double kCoreBandwidth = 28;
 // Ranks of one host through the engine's shared memory: GB/s (measured 5 - 13 for the copy alone, two copies a byte).
 constexpr double kSharedMemoryBandwidth = 3;
@@ -45,9 +45,10 @@ Machine cpu_machine(const HardwareArgs& a) {
   m.gpu.name = "CPU (" + std::to_string(static_cast<long long>(cores)) + " cores)";
   m.gpu.memory_gib = m.host_memory_gib / static_cast<double>(a.gpus_per_node);
   m.gpu.peak_tflops = m.gpu.gemm_tflops = a.gpu_tflops.value_or(kCoreGflops * used / 1000);
-  if (a.gpus_per_node > 1) m.gpu.gemm_tflops *= kBusyShare;
+  // A measured rate is that of a rank alone with all its threads.
+  if (a.gpus_per_node > 1 || (cores > 1 && !a.gpu_tflops)) m.gpu.gemm_tflops *= kBusyShare;
   m.gpu.attention_tflops = kAttentionShare * m.gpu.gemm_tflops;
-  m.gpu.memory_gb_s = kCoreBandwidth * used;
+  m.gpu.memory_gb_s = kCoreBandwidth * std::max(std::min(1.0, used), used / kThreadsOfACore);
   m.gpu.link = Link::kShared;
   m.gpu.link_gb_s = kSharedMemoryBandwidth;
   m.gpu.pcie_gb_s = kCoreBandwidth;

@@ -6,6 +6,9 @@
 
 namespace fx::knowledge::plan {
 
+// Threads of a processor core: systems count threads, and virtual machines hide which of them share a core.
+inline constexpr double kThreadsOfACore = 2;
+
 // Errors at hardware.gpu when the name is unknown and memory or TFLOPs are not given.
 Result<Machine> read_machine(const HardwareArgs& args);
 

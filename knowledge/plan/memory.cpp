@@ -51,12 +51,17 @@ void set_peak(const Moments& moments, MemoryPlan& plan) {
   for (const auto& moment : moments) plan.moments.push_back({moment.name, moment.parts.sum()});
 }
 
-// Micro-batches whose activations are alive at once on the first pipeline rank, in units of the rank's micro_batch.
-double in_flight(const Setting& s) {
-  if (s.pp <= 1) return 1;
+// Micro-batches whose activations are alive at once, in units of the rank's micro_batch: on the first pipeline rank,
+// and on the last, which has the logits. Interleaved pipelines keep about as many on both.
+struct InFlight {
+  double first = 1, last = 1;
+};
+InFlight in_flight(const Setting& s) {
+  if (s.pp <= 1) return {};
   const double chunks = s.grad_accum > 1 ? s.grad_accum : s.micro_batch;
-  const double live = std::min(s.pp, chunks);
-  return s.grad_accum > 1 ? live : live / s.micro_batch;
+  const double one = s.grad_accum > 1 ? 1 : 1 / s.micro_batch;
+  const double first = std::min(s.pp, chunks) * one;
+  return {first, s.tuned ? first : one};
 }
 
 void move_to_host(const Setting& s, const Machine& m, States& states, MemoryPlan& plan) {
@@ -119,14 +124,15 @@ MemoryPlan plan_memory(const ModelShape& shape, const ParamCount& count, const S
   const double tokens = s.tokens();
   const double micro = s.pp > 1 && s.grad_accum <= 1 ? 1 : s.micro_batch;  // sequences of one pipeline micro-batch
   const double work_tokens = s.pp > 1 ? micro * s.seq / s.cp : tokens;
-  const double acts = kept.kept * tokens * in_flight(s);
+  const InFlight live = in_flight(s);
+  const double acts = kept.kept * tokens * live.first, last_acts = kept.kept * tokens * live.last;
   const double work = kept.work * work_tokens;
   const double loss = logits_bytes(shape, s) * shape.vocab / s.tp * work_tokens;
   const double held_grads = (s.grad_accum > 1 ? st.grads : 0) + st.whole_grads;
   const double gathered = st.gathered + st.kept_gathered;
   const double temp = st.quant_temp + kWorkspace;
   const Moments moments = {{
-      {"loss", {st.weights, held_grads, st.optimizer, gathered, acts, loss, 0, temp}},
+      {"loss", {st.weights, held_grads, st.optimizer, gathered, last_acts, loss, 0, temp}},
       {"backward_start", {st.weights, held_grads, st.optimizer, gathered, acts, 0, work, temp + st.unit_grad}},
       {"backward_end",
        {st.weights, st.grads + st.whole_grads, st.optimizer, st.gathered, 0, 0, work, temp + st.unit_grad}},

@@ -163,6 +163,36 @@ TEST(Memory, WithoutSequenceParallelismEachRankKeepsWholeInputs) {
   EXPECT_EQ(layer_activations(plan.shape, whole).input, 4 * layer_activations(plan.shape, plan.chosen.setting).input);
 }
 
+TEST(Memory, ThePipelinesFirstRankHasMoreMicroBatchesAndItsLastTheLogits) {
+  const auto moment = [](const char* pp, std::size_t index) {
+    return plan_of(kLlama8, R"({"gpu":"H100","gpus_per_node":8})",
+                   (std::string(R"({"method":"full","seq_len":4096,"micro_batch":1,"grad_accum":16,"sharding":"zero1",
+                     "activation_checkpointing":"none","loss_impl":"standard","pp":)") +
+                    pp + "}")
+                       .c_str())
+        .chosen.memory.moments[index]
+        .bytes;
+  };
+  // Four times fewer layers, four times as many micro-batches: as much on the first rank; on the last a quarter.
+  const double shrinks_first = moment("1", 1) - moment("4", 1), shrinks_last = moment("1", 0) - moment("4", 0);
+  EXPECT_GT(shrinks_last, shrinks_first + 5 * kGib);
+}
+
+TEST(Plan, ThePipelinesLastRankIsSlowerByTheHeadUnlessItHasFewerLayers) {
+  const auto bubble_free = [](const char* layers, const char* pp) {
+    const std::string model = std::string(R"({"model_type":"llama","hidden_size":2048,"num_attention_heads":16,
+      "intermediate_size":5632,"vocab_size":128256,"num_hidden_layers":)") +
+                              layers + "}";
+    const Plan plan = plan_of(
+        model.c_str(), R"({"gpu":"H100","gpus_per_node":8})",
+        (std::string(R"({"method":"full","seq_len":4096,"micro_batch":1,"grad_accum":64,"sharding":"zero1","pp":)") +
+         pp + "}")
+            .c_str());
+    return plan.chosen.speed.gemm_s;
+  };
+  EXPECT_GT(bubble_free("24", "4"), 1.2 * bubble_free("18", "4"));
+}
+
 bool mentions(const std::vector<std::string>& texts, const char* words) {
   return std::any_of(texts.begin(), texts.end(),
                      [&](const std::string& text) { return text.find(words) != std::string::npos; });

@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "knowledge/plan/machine.h"
 #include "knowledge/plan/plan.h"
 
 namespace fx::knowledge::plan {
@@ -7,19 +8,16 @@ namespace {
 
 // Half-width of the range where kernels and links are known: library versions, power limits and clocks differ.
 constexpr double kSpread = 0.25;
-// Threads of a core that share its units and its caches: where the host hides which are, all may.
-constexpr double kThreadsOfACore = 2;
 
 double speed_of(const Plan& plan, const Setting& setting, const Machine& machine) {
   return plan_speed(plan.shape, plan.count, setting, machine).tokens_per_s;
 }
 
-// Products, attention and what memory bandwidth bounds gain nothing from a second thread on the same core.
+// Products and attention gain nothing from a second thread on the same core either.
 double speed_on_shared_cores(const Plan& plan) {
   Machine machine = plan.machine;
   machine.gpu.gemm_tflops /= kThreadsOfACore;
   machine.gpu.attention_tflops /= kThreadsOfACore;
-  machine.gpu.memory_gb_s /= kThreadsOfACore;
   return speed_of(plan, plan.chosen.setting, machine);
 }
 
