@@ -209,6 +209,7 @@ Object* Interpreter::forward(Object* model, Arguments& given, Node node) {
   inner = main_of(inner);
   if (inner->type == Type::kUnknown) {
     result->taints |= static_cast<Taints>(inner->taints & ~kRank);
+    result->items = {inner};  // what it is made from
   } else if (inner->type == Type::kSequence || inner->type == Type::kDict) {
     return inner;
   }

@@ -213,6 +213,8 @@ bool is_unscaled_mean(const Object* loss, int& budget) {
   }
   if (scales(*loss)) return false;
   if (is_mean_loss(*loss)) return true;
+  // The loss that a model of the files gives.
+  if (loss->callee == "()" && loss->items.size() == 1) return is_unscaled_mean(loss->items.front(), budget);
   if ((loss->callee == "+" || loss->callee == "-") && loss->made_by != nullptr) {
     for (const Argument& operand : loss->made_by->list) {
       if (is_unscaled_mean(operand.value, budget)) return true;

@@ -177,7 +177,9 @@ void reentrant_checkpoint(const Program& program, Findings& findings) {
       const bool checkpoints =
           event.is(EventKind::kCheckpointCall) || is_switched(event, "gradient_checkpointing_enable");
       if (checkpoints && is_reentrant(event)) findings.at(event);
-      if (!is_switched(event, "checkpoint_wrapper") || event.arguments == nullptr) continue;
+      const bool bound = event.callee == "functools.partial" && event.argument("", 0) != nullptr &&
+                         ends_with_part(event.argument("", 0)->name, "checkpoint_wrapper");
+      if ((!bound && !is_switched(event, "checkpoint_wrapper")) || event.arguments == nullptr) continue;
       const Argument* kind = event.arguments->find("checkpoint_impl", 1);
       const Object* value = kind == nullptr ? nullptr : main_of(kind->value);
       if (value == nullptr || value->type != Type::kExternal || !ends_with_part(value->name, "REENTRANT") ||
