@@ -39,4 +39,12 @@ Object* note(Interpreter& run, const Call& call, EventKind kind, const Object* s
   return value;
 }
 
+Object* about_nothing(Interpreter& run, const Call& call, const Known& known) {
+  return note(run, call, known.kind, nullptr, value_of(run, call, known));
+}
+
+Object* about_first(Interpreter& run, const Call& call, const Known& known) {
+  return note(run, call, known.kind, call.first, value_of(run, call, known));
+}
+
 }  // namespace fx::knowledge::code

@@ -54,5 +54,8 @@ class CallTable {
 Object* value_of(Interpreter& run, const Call& call, const Known& known);
 // Writes the event and gives the value back.
 Object* note(Interpreter& run, const Call& call, EventKind kind, const Object* subject, Object* value);
+// Handlers of functions that do no more than their row says; the event is about nothing, or about argument 0.
+Object* about_nothing(Interpreter& run, const Call& call, const Known& known);
+Object* about_first(Interpreter& run, const Call& call, const Known& known);
 
 }  // namespace fx::knowledge::code

@@ -141,10 +141,6 @@ Object* cycle(Interpreter& run, const Call& call, const Known&) {
   return note(run, call, EventKind::kCall, first, value);
 }
 
-Object* endless(Interpreter& run, const Call& call, const Known& known) {
-  return note(run, call, EventKind::kCall, call.first, value_of(run, call, known));
-}
-
 Object* chain(Interpreter& run, const Call& call, const Known& known) {
   Object* value = value_of(run, call, known);
   value->taints = taints_of(call.given);
@@ -174,8 +170,8 @@ constexpr std::array kFunctions = {
     Known{"next", next},
     Known{"itertools.islice", cut},
     Known{"itertools.cycle", cycle},
-    Known{"itertools.count", endless, EventKind::kCall, Type::kUnknown, kEndless},
-    Known{"itertools.repeat", endless, EventKind::kCall, Type::kUnknown, kEndless},
+    Known{"itertools.count", about_first, EventKind::kCall, Type::kUnknown, kEndless},
+    Known{"itertools.repeat", about_first, EventKind::kCall, Type::kUnknown, kEndless},
     Known{"itertools.chain", chain},
     Known{"itertools.chain.from_iterable", chain},
 };

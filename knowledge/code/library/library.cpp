@@ -8,7 +8,7 @@
 namespace fx::knowledge::code {
 namespace {
 
-// Something of these computes its value from its arguments and does nothing else.
+// What these hold computes a value from its arguments and does nothing else.
 constexpr std::array<std::string_view, 5> kPure = {"torch.", "numpy.", "math.", "random.", "pathlib."};
 
 Object* (*const kByShape[])(Interpreter&, const Call&) = {path_function,  collective,   pretrained_model,

@@ -20,6 +20,10 @@ Object* value_of_method(Interpreter& run, const Call& call, const Known& known) 
   return value;
 }
 
+Object* of_receiver(Interpreter& run, const Call& call, const Known& known) {
+  return note(run, call, known.kind, call.receiver, value_of_method(run, call, known));
+}
+
 Object* call_foreign_method(Interpreter& run, Object* whole, std::string_view name, Arguments& given, Node node) {
   Object* receiver = main_of(whole);
   const Call call = {name,

@@ -25,5 +25,7 @@ bool is_accelerator(const Object& object);
 EventKind kind_of_step(const Object& object);
 // A new value of a method nobody knows better: depends on its object and on the arguments. A row's taints go first.
 Object* value_of_method(Interpreter& run, const Call& call, const Known& known);
+// The handler of a method that does no more than its row says; the event is about the object.
+Object* of_receiver(Interpreter& run, const Call& call, const Known& known);
 
 }  // namespace fx::knowledge::code

@@ -92,10 +92,6 @@ Object* apply_checkpointing(Interpreter& run, const Call& call, const Known& kno
   return note(run, call, known.kind, call.first, value);
 }
 
-Object* checkpoint(Interpreter& run, const Call& call, const Known& known) {
-  return note(run, call, known.kind, nullptr, value_of(run, call, known));
-}
-
 Object* deep_copy(Interpreter& run, const Call& call, const Known& known) {
   Object* copied = value_of(run, call, known);
   if (const Object* first = call.first; first != nullptr) {
@@ -141,8 +137,8 @@ constexpr std::array kFunctions = {
     Known{"torch.distributed._composable.checkpoint", checkpoint_wrapper},
     Known{"torch.distributed.checkpoint_wrapper.apply_activation_checkpointing", apply_checkpointing,
           EventKind::kCheckpointWrap},
-    Known{"torch.utils.checkpoint.checkpoint", checkpoint, EventKind::kCheckpointCall},
-    Known{"torch.utils.checkpoint.checkpoint_sequential", checkpoint, EventKind::kCheckpointCall},
+    Known{"torch.utils.checkpoint.checkpoint", about_nothing, EventKind::kCheckpointCall},
+    Known{"torch.utils.checkpoint.checkpoint_sequential", about_nothing, EventKind::kCheckpointCall},
     Known{"peft.get_peft_model", adapters},
     Known{"torch.compile", compile},
     Known{"copy.deepcopy", deep_copy},

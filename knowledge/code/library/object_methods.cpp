@@ -31,10 +31,6 @@ Object* arranged(Interpreter& run, const Call& call, const Known& known) {
   return answer(run, call, known.kind, value);
 }
 
-Object* of_receiver(Interpreter& run, const Call& call, const Known& known) {
-  return note(run, call, known.kind, call.receiver, value_of_method(run, call, known));
-}
-
 Object* generate(Interpreter& run, const Call& call, const Known& known) {
   Object* value = of_receiver(run, call, known);
   value->taints |= kLocal;

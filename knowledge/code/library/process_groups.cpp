@@ -60,10 +60,6 @@ bool is_rank_function(std::string_view last) {
   return last.starts_with('_') && std::ranges::find(kRankFunctions, last.substr(1)) != kRankFunctions.end();
 }
 
-Object* plain(Interpreter& run, const Call& call, const Known& known) {
-  return note(run, call, known.kind, nullptr, value_of(run, call, known));
-}
-
 // "nccl"; "" if left out; "?" if computed.
 std::string backend_of(const Arguments& given) {
   const Object* argument = given.get("backend", 0);
@@ -78,7 +74,7 @@ std::string backend_of(const Arguments& given) {
 
 Object* init_group(Interpreter& run, const Call& call, const Known& known) {
   run.note_backend(backend_of(call.given));
-  return plain(run, call, known);
+  return about_nothing(run, call, known);
 }
 
 // torch.multiprocessing.spawn(worker, args=(...)): the function gets the process index first.
@@ -99,11 +95,11 @@ Object* spawn(Interpreter& run, const Call& call, const Known&) {
 
 constexpr std::array kFunctions = {
     Known{"torch.distributed.init_process_group", init_group, EventKind::kInitGroup},
-    Known{"torch.distributed.destroy_process_group", plain, EventKind::kDestroyGroup},
-    Known{"torch.distributed.new_group", plain, EventKind::kNewGroup},
-    Known{"torch.distributed.init_device_mesh", plain, EventKind::kMesh, Type::kMesh, kWorld},
-    Known{"torch.distributed.DeviceMesh", plain, EventKind::kMesh, Type::kMesh, kWorld},
-    Known{"torch.cuda.set_device", plain, EventKind::kSetDevice},
+    Known{"torch.distributed.destroy_process_group", about_nothing, EventKind::kDestroyGroup},
+    Known{"torch.distributed.new_group", about_nothing, EventKind::kNewGroup},
+    Known{"torch.distributed.init_device_mesh", about_nothing, EventKind::kMesh, Type::kMesh, kWorld},
+    Known{"torch.distributed.DeviceMesh", about_nothing, EventKind::kMesh, Type::kMesh, kWorld},
+    Known{"torch.cuda.set_device", about_nothing, EventKind::kSetDevice},
     Known{"torch.multiprocessing.spawn", spawn},
     Known{"torch.multiprocessing.start_processes", spawn},
 };

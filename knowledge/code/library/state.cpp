@@ -8,14 +8,6 @@
 namespace fx::knowledge::code {
 namespace {
 
-Object* plain(Interpreter& run, const Call& call, const Known& known) {
-  return note(run, call, known.kind, nullptr, value_of(run, call, known));
-}
-
-Object* of_first(Interpreter& run, const Call& call, const Known& known) {
-  return note(run, call, known.kind, call.first, value_of(run, call, known));
-}
-
 Object* state_of_optimizer(Interpreter& run, const Call& call, const Known& known) {
   Object* value = value_of(run, call, known);
   value->receiver = call.first;
@@ -41,7 +33,7 @@ Object* state_of_both(Interpreter& run, const Call& call, const Known& known) {
 
 Object* load_into(Interpreter& run, const Call& call, const Known& known) {
   if (call.first != nullptr) promote(call.first);
-  return of_first(run, call, known);
+  return about_first(run, call, known);
 }
 
 constexpr auto kState = EventKind::kStateDict;
@@ -56,15 +48,15 @@ constexpr std::array kFunctions = {
     Known{"torch.distributed.fsdp.FullyShardedDataParallel.optim_state_dict", state_of_model, kState, Type::kStateDict},
     Known{"torch.distributed.fsdp.FullyShardedDataParallel.full_optim_state_dict", state_of_model, kState,
           Type::kStateDict},
-    Known{"torch.distributed.checkpoint.save", of_first, EventKind::kDcpSave},
-    Known{"torch.distributed.checkpoint.save_state_dict", of_first, EventKind::kDcpSave},
-    Known{"torch.distributed.checkpoint.async_save", plain, EventKind::kDcpAsyncSave, Type::kFuture},
-    Known{"torch.distributed.checkpoint.load", plain, EventKind::kDcpLoad},
-    Known{"torch.distributed.checkpoint.load_state_dict", plain, EventKind::kDcpLoad},
-    Known{"torch.save", of_first, EventKind::kSave},
-    Known{"safetensors.torch.save_file", of_first, EventKind::kSave},
-    Known{"torch.load", plain, EventKind::kLoad, Type::kStateDict},
-    Known{"safetensors.torch.load_file", plain, EventKind::kLoad, Type::kStateDict},
+    Known{"torch.distributed.checkpoint.save", about_first, EventKind::kDcpSave},
+    Known{"torch.distributed.checkpoint.save_state_dict", about_first, EventKind::kDcpSave},
+    Known{"torch.distributed.checkpoint.async_save", about_nothing, EventKind::kDcpAsyncSave, Type::kFuture},
+    Known{"torch.distributed.checkpoint.load", about_nothing, EventKind::kDcpLoad},
+    Known{"torch.distributed.checkpoint.load_state_dict", about_nothing, EventKind::kDcpLoad},
+    Known{"torch.save", about_first, EventKind::kSave},
+    Known{"safetensors.torch.save_file", about_first, EventKind::kSave},
+    Known{"torch.load", about_nothing, EventKind::kLoad, Type::kStateDict},
+    Known{"safetensors.torch.load_file", about_nothing, EventKind::kLoad, Type::kStateDict},
 };
 
 }  // namespace

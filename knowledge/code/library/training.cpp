@@ -15,21 +15,17 @@ Object* clip(Interpreter& run, const Call& call, const Known& known) {
               value_of(run, call, known));
 }
 
-Object* seed(Interpreter& run, const Call& call, const Known& known) {
-  return note(run, call, known.kind, nullptr, value_of(run, call, known));
-}
-
 constexpr std::array kFunctions = {
     Known{"torch.nn.utils.clip_grad_norm_", clip, EventKind::kClip},
     Known{"torch.nn.utils.clip_grad_value_", clip, EventKind::kClip},
     Known{"torch.nn.utils.clip_grad_norm", clip, EventKind::kClip},
     Known{"torch.nn.utils.get_total_norm", clip, EventKind::kCall},
     Known{"torch.nn.utils.clip_grads_with_norm_", clip, EventKind::kCall},
-    Known{"torch.manual_seed", seed, EventKind::kSeed},
-    Known{"torch.cuda.manual_seed", seed, EventKind::kSeed},
-    Known{"torch.cuda.manual_seed_all", seed, EventKind::kSeed},
-    Known{"transformers.set_seed", seed, EventKind::kSeed},
-    Known{"accelerate.utils.set_seed", seed, EventKind::kSeed},
+    Known{"torch.manual_seed", about_nothing, EventKind::kSeed},
+    Known{"torch.cuda.manual_seed", about_nothing, EventKind::kSeed},
+    Known{"torch.cuda.manual_seed_all", about_nothing, EventKind::kSeed},
+    Known{"transformers.set_seed", about_nothing, EventKind::kSeed},
+    Known{"accelerate.utils.set_seed", about_nothing, EventKind::kSeed},
 };
 
 bool is_scheduler(std::string_view name, std::string_view last) {

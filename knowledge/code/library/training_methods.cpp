@@ -8,10 +8,6 @@
 namespace fx::knowledge::code {
 namespace {
 
-Object* of_receiver(Interpreter& run, const Call& call, const Known& known) {
-  return note(run, call, known.kind, call.receiver, value_of_method(run, call, known));
-}
-
 Object* manual_backward(Interpreter& run, const Call& call, const Known& known) {
   return note(run, call, known.kind, call.first != nullptr ? call.first : call.receiver,
               value_of_method(run, call, known));
