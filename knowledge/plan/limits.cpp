@@ -40,6 +40,21 @@ void add_lengths(const Plan& plan, std::vector<std::string>& out) {
       " reserved. Pack or pad the sequences, or set PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True.");
 }
 
+// Scores and their softmax, forward and backward, an entry: 5 B (Korthikanti et al., "Reducing Activation
+// Recomputation").
+constexpr double kUnfusedAttention = 5;
+
+void add_attention(const Plan& plan, std::vector<std::string>& out) {
+  const Setting& s = plan.chosen.setting;
+  if (plan.machine.cpu) return;
+  const double layers = s.checkpointing == Checkpointing::kFull ? 1 : plan.shape.layers / s.pp;
+  const double bytes = layers * kUnfusedAttention * plan.shape.heads / s.tp * s.seq * s.seq * s.micro_batch;
+  if (bytes < 0.1 * plan.chosen.memory.allocated) return;
+  out.push_back(
+      "Attention is taken to be a fused kernel (FlashAttention, SDPA). Written in operations it would need about " +
+      gib_text(bytes) + " more.");
+}
+
 void add_experts(const Plan& plan, std::vector<std::string>& out) {
   const Setting& s = plan.chosen.setting;
   if (!plan.shape.is_moe()) return;
@@ -83,6 +98,7 @@ void add_offload(const Plan& plan, std::vector<std::string>& out) {
 void set_limits(Plan& plan) {
   add_accumulation(plan, plan.limits);
   add_lengths(plan, plan.limits);
+  add_attention(plan, plan.limits);
   add_experts(plan, plan.limits);
   add_tensor_parallel(plan, plan.limits);
   add_buckets(plan, plan.limits);

@@ -155,6 +155,19 @@ TEST(Memory, AutocastOverFp32ParametersKeepsThemWideAndComputesInBf16) {
   EXPECT_EQ(wide.chosen.speed.gemm_s, narrow.chosen.speed.gemm_s);
 }
 
+TEST(Memory, AutocastBesideZeroOneKeepsFp32WeightsAndGradients) {
+  const auto weights = [](const char* more) {
+    const Plan plan = plan_of(kMistral, R"({"gpu":"H200","gpus_per_node":8})",
+                              (std::string(R"({"method":"full","seq_len":512,"micro_batch":1,"sharding":"zero1",
+                                "param_dtype":"fp16","master_dtype":"fp32")") +
+                               more + "}")
+                                  .c_str());
+    return share(plan, "weights") / plan.count.total;
+  };
+  EXPECT_NEAR(weights(R"(,"amp":true)"), 4, 1e-6);
+  EXPECT_NEAR(weights(""), 2, 1e-6);
+}
+
 TEST(Memory, WithoutSequenceParallelismEachRankKeepsWholeInputs) {
   const Plan plan = plan_of(kMistral, R"({"gpu":"H100","gpus_per_node":8})",
                             R"({"method":"full","seq_len":4096,"micro_batch":1,"sharding":"fsdp2","tp":4})");

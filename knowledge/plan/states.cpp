@@ -19,7 +19,8 @@ struct PerParam {
 PerParam per_param(const Setting& s) {
   PerParam p;
   p.state = optimizer_bytes(s.optimizer, s.master_bytes);
-  const bool copies = is_deepspeed(s.sharding) || s.sharding == Sharding::kMegatron;
+  // DeepSpeed does not train under autocast: who asks for it uses PyTorch's ZeroRedundancyOptimizer.
+  const bool copies = (is_deepspeed(s.sharding) && !s.amp_asked) || s.sharding == Sharding::kMegatron;
   if (copies && s.master_bytes > s.param_bytes) {
     p.weight = s.param_bytes;
     p.grad = s.sharding == Sharding::kMegatron || s.sharding == Sharding::kZero1 ? s.reduce_bytes : s.param_bytes;
