@@ -6,10 +6,6 @@
 namespace fx::knowledge::plan {
 namespace {
 
-// Lengths spread evenly up to the longest: the blocks of each longest batch so far (1 + 1/2 + 1/4 ...) stay in the
-// allocator's cache, too small for the next.
-constexpr double kRecords = 2;
-
 double part_of(const MemoryPlan& memory, std::string_view name) {
   for (const auto& [part, bytes] : memory.components) {
     if (part == name) return bytes;

@@ -108,7 +108,10 @@ void set_outside(const Setting& s, const Machine& m, const Moments& moments, Mem
   plan.nvidia_smi = plan.reserved + outside;
   const double spread = s.offload ? kOffloadSpread : kSpread;
   plan.low = with_newest_loss(moments, s, plan.allocated) * (1 - spread);
-  plan.high = plan.nvidia_smi * (1 + spread);
+  // The high end has room for batches of varied length.
+  const bool large_logits = (s.loss == Loss::kStandard || s.loss == Loss::kFused) && !s.tuned;
+  const double varied = large_logits ? (kRecords - 1) * moments.front().parts.loss : 0;
+  plan.high = (plan.nvidia_smi + varied) * (1 + spread);
 }
 
 }  // namespace

@@ -9,6 +9,10 @@
 
 namespace fx::knowledge::plan {
 
+// Lengths spread evenly up to the longest: the blocks of each longest batch so far (1 + 1/2 + 1/4 ...) stay in the
+// allocator's cache, too small for the next.
+inline constexpr double kRecords = 2;
+
 struct Moment {
   std::string_view name;  // loss, backward_start, backward_end, optimizer_step
   double bytes = 0;

@@ -7,7 +7,7 @@ namespace fx::knowledge::plan {
 namespace {
 
 // Half-width of the range where kernels and links are known: library versions, power limits and clocks differ.
-constexpr double kSpread = 0.25;
+constexpr double kSpread = 0.35;
 
 double speed_of(const Plan& plan, const Setting& setting, const Machine& machine) {
   return plan_speed(plan.shape, plan.count, setting, machine).tokens_per_s;
