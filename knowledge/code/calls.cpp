@@ -8,6 +8,22 @@
 #include "knowledge/code/taints.h"
 
 namespace fx::knowledge::code {
+namespace {
+
+// The only module class of the files that has a method of this name.
+const Class* class_with_method(const Program& program, std::string_view name) {
+  const Class* found = nullptr;
+  if (name == "forward") return nullptr;
+  for (const Class& known : program.classes()) {
+    const bool has = std::ranges::any_of(known.methods, [&](const Function* method) { return method->name == name; });
+    if (!has) continue;
+    if (!known.is_module || found != nullptr) return nullptr;
+    found = &known;
+  }
+  return found;
+}
+
+}  // namespace
 
 Object* Interpreter::call(Node node) {
   const Node target = node.child("function");
@@ -39,7 +55,7 @@ Object* Interpreter::call(Node node) {
       return call_object(callee, given, node);
     }
     Arguments& given = arguments(node.child("arguments"));
-    if (const Class* owner = class_with_method(name);
+    if (const Class* owner = class_with_method(program_, name);
         owner != nullptr && main->type == Type::kUnknown && main->callee.empty()) {
       adopt(main, *owner, node);
       return call_object(attribute(receiver, name, target), given, node);
@@ -145,19 +161,6 @@ Object* Interpreter::call_method(Object* method, Arguments& given, Node node) {
          self, nullptr);
   }
   return invoke(*method->function, self, method->scope, given, node);
-}
-
-// The only module class of the files that has a method of this name.
-const Class* Interpreter::class_with_method(std::string_view name) const {
-  const Class* found = nullptr;
-  if (name == "forward") return nullptr;
-  for (const Class& known : program_.classes_) {
-    const bool has = std::ranges::any_of(known.methods, [&](const Function* method) { return method->name == name; });
-    if (!has) continue;
-    if (!known.is_module || found != nullptr) return nullptr;
-    found = &known;
-  }
-  return found;
 }
 
 // Makes an unknown object an instance of a class of the files, with the attributes its constructor would set.

@@ -2,7 +2,7 @@
 #pragma once
 
 #include <functional>
-#include <set>
+#include <unordered_set>
 
 #include "knowledge/code/recorder.h"
 #include "knowledge/code/scope.h"
@@ -42,31 +42,21 @@ class Interpreter : public Recorder {
   Flow block(Node body);
   Flow statement(Node node);
   static Executor executor_of(Node node);  // nullptr: does nothing
-  Flow evaluate_parts(Node node);
-  Flow left_over(Node node);
-  Flow expression_statement(Node node);
-  Flow whole_if_statement(Node node);
+  Flow expression_statement(Node node), whole_if_statement(Node node), for_statement(Node node);
+  Flow while_statement(Node node), with_statement(Node node), try_statement(Node node), match_statement(Node node);
+  Flow return_statement(Node node), break_statement(Node node), continue_statement(Node node);
+  Flow raise_statement(Node node), evaluate_parts(Node node), left_over(Node node);
   Flow if_statement(Node node, Node alternative_of);
   Flow branches(Node test, Node statement, Object* value, const Then& then, const Then& otherwise);
-  Flow for_statement(Node node);
-  Flow while_statement(Node node);
-  Flow with_statement(Node node);
   Flow with_items(Node node, const std::vector<Node>& items, std::size_t next);
   Flow with_object(Node node, const std::vector<Node>& items, std::size_t next, Object* value, Node target);
-  Flow try_statement(Node node);
-  Flow match_statement(Node node);
-  Flow return_statement(Node node);
-  Flow break_statement(Node node), continue_statement(Node node);
-  Flow raise_statement(Node node);
   Flow jump(Node node, std::string_view name, Flow flow);
   void on_every_way_out(std::uint32_t from, const Action& action);  // finally, __exit__
   void land(const std::vector<std::uint32_t>& jumps);               // they skip what is up to here
   // definitions.cpp
-  Flow define(Node node);
-  Flow import_statement(Node node);
-  Flow import_from_statement(Node node);
+  Flow define(Node node), import_statement(Node node), import_from_statement(Node node);
   Object* import_module(std::string_view name);
-  // Runs turn for the items of iterable, twice; closes the loop's jumps.
+  // loops.cpp: runs turn for the items of iterable, twice; closes the loop's jumps.
   Flow run_loop(Node node, Object* iterable, Taints taints, const std::function<Flow(Object*)>& turn);
   Flow run_turns(Loop& loop, Object* iterable, const std::function<Flow(Object*)>& turn);
   Object* generator_of(Object* iterable, Node node);
@@ -82,24 +72,28 @@ class Interpreter : public Recorder {
   Object* assignment(Node node);
   Object* named_expression(Node node);
   Object* first_inside(Node node);
-  Object* text(Node node);
   // operators.cpp
   Object* unary(Node node);
   Object* negation(Node node);
   Object* augmented_assignment(Node node);
   Object* binary(Node node);
   Object* comparison(Node node);
-  Object* subscript(Node node);
-  Object* comprehension(Node node);
-  void comprehension_clauses(Node node, std::vector<Node> clauses, std::size_t next, const Action& inner);
-  Object* conditional(Node node);
+  // containers.cpp
+  Object* text(Node node);
   Object* collection(Node node);
   Object* dictionary(Node node);
+  Object* subscript(Node node);
+  // comprehensions.cpp
+  Object* comprehension(Node node);
+  void comprehension_clauses(Node node, std::vector<Node> clauses, std::size_t next, const Action& inner);
   Object* yield(Node node);
+  // conditions.cpp
+  Object* conditional(Node node);
+  std::optional<bool> decide(Node test, const Object* value) const;  // nothing: either way
+  bool is_settled(Node test) const;
+  // assignments.cpp
   void assign(Node target, Object* value, Node statement);
   void set_item(Object* object, Object* key, Object* value, Node node);
-  std::optional<bool> decide(Node test, const Object* value) const;
-  bool is_settled(Node test) const;
   // attributes.cpp
   Object* attribute_of_class(const Class& owner, Object* self, std::string_view name, Node node);
   Object* bound_method(Object* method, Node node);
@@ -125,7 +119,6 @@ class Interpreter : public Recorder {
   Arguments& arguments(Node node);
   void unpack(Arguments& into, Object* value, bool by_name, Node node);
   Object* call_method(Object* method, Arguments& given, Node node);
-  const Class* class_with_method(std::string_view name) const;
   void adopt(Object* object, const Class& known, Node node);
   Object* call_class(const Class& owner, Arguments& given, Node node);
   Object* forward(Object* model, Arguments& given, Node node);
@@ -133,7 +126,7 @@ class Interpreter : public Recorder {
   const Reader& reader_;
   std::unordered_map<const SourceFile*, Scope*> modules_;
   std::unordered_map<const Class*, Object*> class_objects_;
-  std::set<const Function*> executed_;
+  std::unordered_set<const Function*> executed_;
   Pool<Scope> scopes_;
   std::vector<const Function*> stack_;
   Scope* scope_ = nullptr;
