@@ -34,26 +34,31 @@ double wall_seconds() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
-// Of products of square matrices; the first one also makes the kernel.
-double fastest_product(at::ScalarType dtype, std::int64_t n, double (*clock)()) {
+// Seconds of one product of square matrices.
+double product_seconds(const at::Tensor& square, double (*clock)()) {
   const at::NoGradGuard guard;
-  const at::Tensor a = at::ones({n, n}, at::TensorOptions().dtype(dtype));
-  double best = std::numeric_limits<double>::infinity();
-  for (int i = 0; i < 5; ++i) {
-    const double began = clock();
-    at::mm(a, a);
-    best = std::min(best, clock() - began);
-  }
-  return best;
+  const double began = clock();
+  at::mm(square, square);
+  return clock() - began;
+}
+
+at::Tensor square_of(at::ScalarType dtype, std::int64_t n) {
+  return at::ones({n, n}, at::TensorOptions().dtype(dtype));
 }
 
 at::ScalarType measure_bf16() {
   const char* wish = std::getenv("FX_BF16_PRODUCTS");
   if (wish != nullptr && std::string_view(wish) == "bf16") return at::kBFloat16;
   if (wish != nullptr && std::string_view(wish) == "fp32") return at::kFloat;
-  const auto cost = [](at::ScalarType dtype) { return fastest_product(dtype, 384, thread_seconds); };
+  // In turns, so that a busy neighbour on the same core meets both; the first products also make the kernels.
+  const at::Tensor narrow = square_of(at::kBFloat16, 384), wide = square_of(at::kFloat, 384);
+  double bf16 = std::numeric_limits<double>::infinity(), fp32 = bf16;
+  for (int i = 0; i < 10; ++i) {
+    bf16 = std::min(bf16, product_seconds(narrow, thread_seconds));
+    fp32 = std::min(fp32, product_seconds(wide, thread_seconds));
+  }
   // Widening costs something too: fp32 must win clearly.
-  return cost(at::kBFloat16) > 1.25 * cost(at::kFloat) ? at::kFloat : at::kBFloat16;
+  return bf16 > 1.25 * fp32 ? at::kFloat : at::kBFloat16;
 }
 
 // bf16 <-> fp32 of a dense tensor by the row kernels; the layout stays.
@@ -171,7 +176,10 @@ at::ScalarType product_dtype(at::ScalarType dtype) {
 
 double product_gflops(at::ScalarType dtype) {
   const std::int64_t n = 768;
-  return 2e-9 * static_cast<double>(n * n * n) / fastest_product(product_dtype(dtype), n, wall_seconds);
+  const at::Tensor square = square_of(product_dtype(dtype), n);
+  double best = std::numeric_limits<double>::infinity();
+  for (int i = 0; i < 5; ++i) best = std::min(best, product_seconds(square, wall_seconds));
+  return 2e-9 * static_cast<double>(n * n * n) / best;
 }
 
 at::ScalarType product_dtype(const at::Tensor& operand) {
