@@ -11,7 +11,7 @@ Claim evaluate(const Scene& s, const MarkView& m) {
   for (const auto& exception : s.exceptions) {
     const auto& low = s.book.at(exception.line).low;
     if (!matches_any(
-            "no such file|parent directory*does not exist|file exists|directory not empty|fileexistserror|errno 17|errno 39|permission",
+            "no such file|parent directory*does not exist|file exists|file already exists|directory not empty|fileexistserror|errno 17|errno 39|permission",
             low))
       continue;
     const bool path = matches_any("checkpoint|ckpt|tmp|staging|step|save|latest|out", low) ||
@@ -33,12 +33,13 @@ Claim evaluate(const Scene& s, const MarkView& m) {
                       return matches_any("torch.save|save_checkpoint|save_file(|.save(", s.book.at(frame).low);
                     }) &&
         m("announced");
-    const bool moves = close_by || early ||
-                       matches_any("' -> '|directory not empty|file exists|fileexists|errno 17|errno 39", low) ||
-                       std::any_of(exception.frames.begin(), exception.frames.end(), [&](int frame) {
-                         return matches_any("rename|rmtree|shutil|makedirs|mkdir|os.replace|remove|unlink|rotate",
-                                            s.book.at(frame).low);
-                       });
+    const bool moves =
+        close_by || early ||
+        matches_any("' -> '|directory not empty|file exists|file already exists|fileexists|errno 17|errno 39", low) ||
+        std::any_of(exception.frames.begin(), exception.frames.end(), [&](int frame) {
+          return matches_any("rename|rmtree|shutil|makedirs|mkdir|os.replace|remove|unlink|rotate",
+                             s.book.at(frame).low);
+        });
     if (!moves) continue;
     out.score = std::max(out.score, 0.93);
     out.show(exception.line);

@@ -114,7 +114,7 @@ CauseRule checkpoint_unreadable() {
         "|no such file or directory*.safetensors|no such file or directory*.bin"
         "|no such file or directory*.pt|no such file or directory*shard|no file named"
         "|does not appear to have a file|error no file|checkpoint*does not exist"
-        "|checkpoint*not found|is not a valid checkpoint|missing shard|filenotfounderror*model-"
+        "|checkpoint*not found|is not a valid checkpoint|is not a distributed checkpoint|missing shard|filenotfounderror*model-"
         "|filenotfounderror*step|metadata*missing|no such file or directory*optim"
         "|cannot find*checkpoint|checkpoint is incomplete"},
        {"listing", "of-0000|.distcp|.metadata|ls -l|head -1|git-lfs"},

@@ -53,7 +53,7 @@ CauseRule conditional_forward_desync() {
         "|expert*received 0|skipping*projection|skipping*tower|skip*vision|skipping vision"
         "|not routed|no expert|dummy|branch*not taken|tokens=0|images=0|num_images: 0"
         "|num_images=0|empty expert|only text|not called|never called|no token for|branch not|skips the|without the"
-        "|tokens per expert*, 0,|tokens per expert*, 0]|tokens per expert*[0,|tokens_per_expert*, 0,|tokens_per_expert*, 0]|tokens_per_expert*[0,|experts used|tower unused|encoder unused|text, text"},
+        "|tokens per expert*, 0,|tokens per expert*, 0]|tokens per expert*[0,|tokens_per_expert*, 0,|tokens_per_expert*, 0]|tokens_per_expert*[0,|skipping optimizer.step|skipping the optimizer step|experts used|tower unused|encoder unused|text, text"},
        {"with", "pixel_values|vision|image|model.visual|expert|modality|audio|router|tower"}},
       evaluate};
 }

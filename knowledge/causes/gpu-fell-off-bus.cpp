@@ -38,7 +38,7 @@ CauseRule gpu_fell_off_bus() {
   return {"gpu-fell-off-bus",
           {{"lost",
             "fallen off the bus|rev ff|gpu is lost|unable to determine the device handle"
-            "|no devices were found|probe routine failed|gpu*not responding|gpu has disappeared"
+            "|no devices were found|probe routine failed|gpu not responding|gpu is not responding|gpu has disappeared"
             "|gpu*disappeared|rminitadapter failed|gpu_is_lost|device*is lost|gpu lost"},
            {"list", "nvidia-smi -l"},
            {"broken",

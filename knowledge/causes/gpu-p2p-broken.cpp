@@ -17,7 +17,8 @@ Claim evaluate(const Scene& s, const MarkView& m) {
   Claim out;
   const bool stalled =
       !stall_signs(s).empty() ||
-      s.book.mentions("hang|freez|stuck|no output|0 steps|spins|never finish|100 % gpu|gpu 100 %|nothing is printed");
+      s.book.mentions(
+          "hang|freez|stuck|no output|0 steps|spins|never finish|100 % gpu|gpu 100 %|nothing is printed|no step");
   const bool early = s.timeouts.empty() || !s.stepped_before(s.first_timeout());
   if (m("verify")) out.score = 0.9;
   if (m("cured") && stalled) out.score = early || iommu_on(s, m) ? 0.93 : 0.75;

@@ -24,7 +24,7 @@ CauseRule illegal_memory_access() {
             "|unspecified launch failure|an illegal address|invalid program counter"
             "|out-of-range address|hardware stack error|invalid address space"},
            {"hardware", "fallen off the bus|uncorrectable ecc|gpu is lost"},
-           {"assert", "device-side assert|srcindex|n_classes"}},
+           {"assert", "device-side assert triggered|srcindex|n_classes"}},
           evaluate};
 }
 

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <map>
 
 #include "knowledge/causes/cause.h"
 #include "knowledge/log/field_reader.h"
@@ -18,10 +19,35 @@ std::set<std::string> named_interfaces(const Scene& s, const MarkView& m) {
   return out;
 }
 
+// Lines of a connect error and of the host behind its address, which offered another interface than most hosts did.
+std::vector<int> odd_interface(const Scene& s) {
+  std::map<std::string, std::vector<int>> hosts;  // interface -> lines of hosts that chose it
+  for (const int line : s.book.lines_matching("bootstrap : using*[0]*<", 64)) {
+    const auto& low = s.book.at(line).low;
+    const auto at = low.find("[0]", low.find("using"));
+    hosts[low.substr(at + 3, low.find(':', at) - at - 3)].push_back(line);
+  }
+  for (const int failed : s.book.lines_matching("connect to *<*failed|connect to *<*refused", 8)) {
+    const std::string peer = word_after(s.book.at(failed).low, "connect to ");
+    const std::string address = peer.substr(0, peer.find('<'));
+    for (const auto& [name, lines] : hosts) {
+      const bool rare = std::any_of(hosts.begin(), hosts.end(),
+                                    [&](const auto& other) { return other.second.size() > lines.size(); });
+      for (const int line : lines) {
+        if (rare && s.book.at(line).low.find(':' + address + '<') != std::string::npos) return {line, failed};
+      }
+    }
+  }
+  return {};
+}
+
 Claim evaluate(const Scene& s, const MarkView& m) {
   Claim out;
   if (m("none")) {
     out = claim(0.95, m("none"), 3);
+  } else if (const auto odd = odd_interface(s); !odd.empty()) {
+    out.score = 0.94;
+    for (const int line : odd) out.show(line);
   } else if (m("wrong") && m("failure")) {
     // On one node the loopback is a fair choice.
     const bool several_nodes =

@@ -83,6 +83,11 @@ bool went_well(const Scene& scene) {
   // Words of a hang, a cancel or a kill behind the last sign of life.
   const auto stalls = stall_signs(scene);
   if (!stalls.empty() && stalls.back() > done) return false;
+  // A hang, then a command that starts it otherwise, and it runs: what was changed is the answer.
+  const auto& shell = book.find("core", "shell").lines;
+  for (const int hang : book.lines_matching("no step|no output|hang|stuck|freez", 16)) {
+    if (std::any_of(shell.begin(), shell.end(), [&](int line) { return line > hang && line < done; })) return false;
+  }
   const auto& trouble = book.find("core", "trouble").lines;
   return std::none_of(trouble.begin(), trouble.end(), [&](int line) {
     return line > done && book.at(line).log == book.at(done).log && !matches_any("warning|warn|[w", book.at(line).low);

@@ -55,11 +55,11 @@ CauseRule rendezvous_missing_workers() {
             "clients joined|worker_count=|workers joined|nodes joined|joined*out of"
             "|of*workers*connected|participants|of*ranks joined|agents joined"
             "|still waiting for*worker|waiting for*more nodes|nodes have joined|ranks have joined"
-            "|of*nodes*ready"},
+            "|of*nodes*ready|waiting nodes "},
            {"timeout",
             "rendezvoustimeouterror|rendezvous*timed out|waiting for clients|store based barrier"
             "|store_based_barrier|exceeded the*join timeout|rendezvousclosederror"
-            "|rendezvous has timed out|join timeout"},
+            "|rendezvous has timed out|join timeout|timeout*to complete rendezvous"},
            {"unresolved", "cannot be retrieved*name or service|name or service not known|failure in name resolution"},
            {"update_group",
             "update_group|update_weight|weight_update|weights_update|init_weight|weight transfer|weight sync"},

@@ -17,8 +17,14 @@ Claim evaluate(const Scene& s, const MarkView& m) {
     slow.push_back(line);
   }
   out.score = stall.saved_last ? (slow.empty() ? 0.72 : 0.88) : 0.4;
-  if (!stall.guards.empty()) out.score -= 0.2;
-  if (!stall.movers.empty()) out.score -= 0.2;
+  // Numbered files that one rank still wrote while the others already waited.
+  const auto parts = s.book.ranks_of(s.book.lines_matching("writing*model-0*of-|writing shard*of|wrote*model-0*of-"));
+  if (stall.saved_last && parts.size() == 1 && s.desync.timed_out.count(*parts.begin()) == 0) {
+    out.score = 0.94;
+  } else if (!stall.guards.empty()) {
+    out.score -= 0.2;
+  }
+  if (!stall.movers.empty() && out.score < 0.9) out.score -= 0.2;
   if (m("async")) out.score = std::min(out.score, 0.5);
   const bool write_failed = std::any_of(s.exceptions.begin(), s.exceptions.end(), [&](const ExceptionEvent& exception) {
     return exception.line < stall.first &&

@@ -28,7 +28,8 @@ Claim evaluate(const Scene& s, const MarkView& m) {
   for (std::size_t i = 0; i < stall.signs.size() && i < 2; ++i) out.show(stall.signs[i]);
   const auto ranks = s.book.ranks_of(work);
   if (ranks.size() == 1 && !first_process) return out.root(*ranks.begin());
-  const bool waits_for_zero = first_process || s.book.mentions("from [0]|retrieving ncclunique");
+  const bool waits_for_zero =
+      first_process || s.book.mentions("from [0]|check rank 0 logs for faulty rank|retrieving ncclunique");
   return out.root(waits_for_zero || (ranks.size() == 1 && *ranks.begin() == 0) ? std::optional<int>(0) : std::nullopt);
 }
 

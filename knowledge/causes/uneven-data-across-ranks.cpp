@@ -103,10 +103,21 @@ bool raised_before(const Scene& s, int stalled) {
   });
 }
 
+// Of two ranks' counts, whose is smaller: that rank comes to the end first, and the other one waits.
+std::optional<int> shorter_of(const Scene& s, const std::vector<int>& lines) {
+  const auto last = [&](int line) {
+    const auto numbers = integers_in(s.book.at(line).low_body());
+    return numbers.empty() ? -1 : numbers.back();
+  };
+  const auto a = last(lines[0]), b = last(lines[1]);
+  return a < 0 || b < 0 || a == b ? std::nullopt : std::optional<int>(s.book.at(lines[a < b ? 0 : 1]).rank);
+}
+
 std::optional<int> origin(const Scene& s, const DataTalk& data, int left) {
   if (data.counts.odd.size() == 1) return *data.counts.odd.begin();
   if (const int suspect = s.desync.suspect(); suspect >= 0) return suspect;
   if (left >= 0) return left;
+  if (data.counts.lines.size() == 2) return shorter_of(s, data.counts.lines);
   if (!data.counts.lines.empty()) return std::nullopt;
   if (data.dry.size() == 1) return *data.dry.begin();
   return data.speaking.size() == 1 ? std::optional<int>(*data.speaking.begin()) : std::nullopt;

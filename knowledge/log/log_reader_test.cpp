@@ -9,6 +9,7 @@
 #include "knowledge/log/memory_events.h"
 #include "knowledge/log/scene.h"
 #include "knowledge/log/timestamp.h"
+#include "knowledge/log/train_progress.h"
 
 namespace fx::knowledge {
 namespace {
@@ -86,6 +87,15 @@ TEST(LogReader, KeepsTheFailureAtTheEndOfALongLog) {
   EXPECT_EQ(book.at(ooms[0].line).number, 60001);
   EXPECT_EQ(ooms[0].rank, 5);
   EXPECT_LT(book.lines.size(), 10000U);
+}
+
+TEST(ReadSteps, FindsTheLossBehindTheWordThatNamesIt) {
+  const auto book = read("iter 200 step 50 | loss train: 3.841, val: n/a | iter time: 316.57 ms\nloss: 0.5 step 51\n");
+  const auto steps = read_steps(book);
+  ASSERT_EQ(steps.size(), 2U);
+  EXPECT_DOUBLE_EQ(steps[0].loss, 3.841);
+  EXPECT_EQ(steps[0].step, 50);
+  EXPECT_DOUBLE_EQ(steps[1].loss, 0.5);
 }
 
 TEST(ReadExits, SaysWhoClaimsTheRootAndWhichSignalItWas) {

@@ -55,7 +55,7 @@ const std::vector<Mark>& memory_marks() {
   static const std::vector<Mark> marks{
       {"gpu_oom",
        "resource_exhausted*hbm|ran out of memory in memory space hbm|cuda out of memory|hip out of memory|cuda error: out of memory|cuda failure 2 'out of memory'|xpu out of memory"
-       "|npu out of memory|cudaerrormemoryallocation|cuda_error_out_of_memory|tried to allocate*gpu"},
+       "|npu out of memory|cuda runtime error*out of memory|cudaerrormemoryallocation|cuda_error_out_of_memory|tried to allocate*gpu"},
   };
   return marks;
 }

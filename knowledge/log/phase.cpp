@@ -14,6 +14,7 @@ struct Row {
 // Order matters: the first row that fits decides. Names of functions and files in torch, transformers, accelerate and
 // trainers.
 constexpr std::array kCode{
+    Row{Phase::kSave, ".optim_state_dict(|_optim_utils*gather"},
     Row{Phase::kOptimizer,
         "optimizer.step|_optimizer_step|optimizer_step|_init_group|exp_avg|/optim/"
         "|_multi_tensor_|foreach_adam|load_optimizer|optim_state"

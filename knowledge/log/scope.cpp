@@ -8,7 +8,7 @@ namespace fx::knowledge {
 const std::vector<Mark>& scope_marks() {
   static const std::vector<Mark> marks{
       {"distributed",
-       "torch.distributed|rayactor|ppo_train|fsdpworker|actor/grad_norm|actor/pg_loss|timing_s/|raytaskerror|ray.exceptions|(taskrunner|(workerdict|nemo i]|nemo w]|nemo e]|composer.cli|composer/|torchtune|torchtitan|verl.|verl/|llamafactory|"
+       "torch.distributed|building train, validation|rayactor|ppo_train|fsdpworker|actor/grad_norm|actor/pg_loss|timing_s/|raytaskerror|ray.exceptions|(taskrunner|(workerdict|nemo i]|nemo w]|nemo e]|composer.cli|composer/|torchtune|torchtitan|verl.|verl/|llamafactory|"
        "llama-factory|info:swift|swift sft|axolotl|openrlhf|colossalai|gloo|\"module.|'module.|_orig_mod.| ddp|torch/"
        "distributed|torchrun|torchelastic|processgroupnccl|processgroupgloo|init_process_group|[c10d]|nccl|fsdp"
        "|fully_shard|fullysharded|deepspeed|accelerate "
@@ -34,7 +34,8 @@ const std::vector<Mark>& scope_marks() {
        "completions|uvicorn|text-generation-inference|triton_server|tritonserver"
        "|init_inference|deepspeed.inference|text_generation_launcher|shard-manager|text-generation-launcher|tensorrt_llm|llama.cpp|ollama|lmdeploy|prefill|kv=|kv cache|avg generation throughput"},
       {"benchmark", "nccl-tests|all_reduce_perf|all_gather_perf|ib_write_bw|iperf|osu_allreduce|avg bus bandwidth"},
-      {"elsewhere_torch", "torch|transformers|cuda|safetensors|pytorch|nvrm|dataloader worker"},
+      {"elsewhere_torch",
+       "torch|transformers|cuda|safetensors|pytorch|nvrm|dataloader worker|huggingface_hub|numpy checkpoints"},
   };
   return marks;
 }

@@ -24,6 +24,10 @@ std::optional<double> loss_in(std::string_view low) {
     if (rest.substr(0, 3) == "nan") return std::nan("");
     if (rest.substr(0, 3) == "inf" || rest.substr(0, 4) == "-inf") return std::numeric_limits<double>::infinity();
     if (const auto number = number_after(rest, "")) return number;
+    // "loss train: 3.8": the word says which loss.
+    const auto word = rest.find_first_not_of("abcdefghijklmnopqrstuvwxyz_/");
+    const bool named = word != std::string_view::npos && word > 0 && (rest[word] == ':' || rest[word] == '=');
+    if (const auto number = named ? number_after(rest.substr(word + 1), "") : std::nullopt) return number;
   }
   return std::nullopt;
 }
