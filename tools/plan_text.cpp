@@ -80,8 +80,10 @@ std::string head(const Json& r) {
                                      number(m["low"].get<double>()) + " - " + number(m["high"].get<double>()) +
                                      "), peak at " + m["peak_moment"].get<std::string>());
   out += memory_bars(m);
-  out += line("speed", number(r["tokens_per_s_per_gpu"].get<double>(), "%.0f") + " tokens/s a device, " +
-                           number(r["tokens_per_s"].get<double>(), "%.0f") + " in all, MFU " +
+  const Json& range = r["tokens_per_s_per_gpu_range"];
+  out += line("speed", number(r["tokens_per_s_per_gpu"].get<double>(), "%.0f") + " tokens/s a device (" +
+                           number(range[0].get<double>(), "%.0f") + " - " + number(range[1].get<double>(), "%.0f") +
+                           "), " + number(r["tokens_per_s"].get<double>(), "%.0f") + " in all, MFU " +
                            number(100 * r["mfu"].get<double>()) + " %, bound by " + r["bound_by"].get<std::string>());
   if (r.contains("hours")) out += line("time", number(r["hours"].get<double>(), "%.2f hours"));
   if (r.contains("cost")) out += line("cost", number(r["cost"].get<double>(), "%.2f"));

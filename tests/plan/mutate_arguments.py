@@ -21,7 +21,7 @@ HARDWARE = [dict(gpu="H100-80GB-SXM", gpus_per_node=8), dict(gpu="A100-40GB", gp
 TRAINING = [dict(method="full", seq_len=4096), dict(method="lora", lora_rank=16, lora_targets=["q", "v"], seq_len=2048, micro_batch=2),
             dict(method="qlora", base_quant="nf4", seq_len=8192, activation_checkpointing="full"), {},
             dict(sharding="hsdp", shard_size=8, seq_len=4096, micro_batch=1, grad_accum=4, reshard_after_forward=False),
-            dict(tp=2, cp=2, ep=1, pp=1, sharding="fsdp2", loss_impl="liger", compile=True, fp8=True, optimizer="adamw-8bit", global_batch_size=512),
+            dict(tp=2, sequence_parallel=False, cp=2, ep=1, pp=1, sharding="fsdp2", loss_impl="liger", compile=True, fp8=True, optimizer="adamw-8bit", global_batch_size=512),
             dict(param_dtype="fp16", amp=True, master_dtype="fp32", reduce_dtype="fp32", cpu_offload=True, modules_to_save=["lm_head"])]
 NUMBERS = [0, 1, -1, 2, 3, 5, 7, 0.5, -0.0, 1e-300, 1e-9, 1e6, 1e9, 1e12, 1e18, 9.3e18, 1e300, -1e300, 2**31, 2**53, 2**63, 2**64, 17, 4095, 4097]
 OTHERS = [None, True, False, "", " ", "nan", "NaN", "inf", "-inf", "1e5", "8", "0x10", "none", "full", "x" * 5000, "\u0000", "\ud83d\ude00", [], {}, [1],
@@ -92,7 +92,10 @@ def complaint(answer):
     memory = plan["memory_gib"]
     if not memory["low"] <= memory["allocated"] <= memory["high"]:
         wrong.append(f"range {memory['low']} {memory['allocated']} {memory['high']}")
-    for text in plan["reasons"] + plan["steps"] + plan["assumptions"]:
+    low, high = plan["tokens_per_s_per_gpu_range"]
+    if not low <= plan["tokens_per_s_per_gpu"] <= high:
+        wrong.append(f"range {low} {plan['tokens_per_s_per_gpu']} {high}")
+    for text in plan["reasons"] + plan["steps"] + plan["assumptions"] + plan["limits"]:
         if "nan" in text.split() or "inf" in text.split() or "-nan" in text:
             wrong.append(text)
     return "; ".join(wrong)
