@@ -5,6 +5,23 @@
 namespace fx::knowledge {
 namespace {
 
+bool names_checkpoint(const Scene& s, const ExceptionEvent& exception) {
+  return matches_any("checkpoint|ckpt|tmp|staging|step|save|latest|out", s.book.at(exception.line).low) ||
+         std::any_of(exception.frames.begin(), exception.frames.end(),
+                     [&](int frame) { return matches_any("checkpoint|ckpt|save", s.book.at(frame).low); });
+}
+
+// The same rank's lines around an exception rename or delete.
+bool moved_close_by(const Scene& s, const ExceptionEvent& exception) {
+  for (int i = exception.line - 3; i <= exception.line + 3; ++i) {
+    if (i < 0 || i >= static_cast<int>(s.book.lines.size()) || i == exception.line) continue;
+    if (s.book.at(i).rank == exception.rank &&
+        matches_any("rmtree|os.rename|os.replace|shutil.move|_rotate", s.book.at(i).low))
+      return true;
+  }
+  return false;
+}
+
 Claim evaluate(const Scene& s, const MarkView& m) {
   Claim out;
   if (m("stale")) return out;
@@ -14,17 +31,8 @@ Claim evaluate(const Scene& s, const MarkView& m) {
             "no such file|parent directory*does not exist|file exists|file already exists|directory not empty|fileexistserror|errno 17|errno 39|permission",
             low))
       continue;
-    const bool path = matches_any("checkpoint|ckpt|tmp|staging|step|save|latest|out", low) ||
-                      std::any_of(exception.frames.begin(), exception.frames.end(),
-                                  [&](int frame) { return matches_any("checkpoint|ckpt|save", s.book.at(frame).low); });
-    const bool announced = m("announced").count > 0;
-    if (!path && !announced) continue;
-    bool close_by = false;
-    for (int i = exception.line - 3; i <= exception.line + 3; ++i) {
-      const bool inside = i >= 0 && i < static_cast<int>(s.book.lines.size()) && i != exception.line;
-      close_by = close_by || (inside && s.book.at(i).rank == exception.rank &&
-                              matches_any("rmtree|os.rename|os.replace|shutil.move|_rotate", s.book.at(i).low));
-    }
+    if (!names_checkpoint(s, exception) && m("announced").count == 0) continue;
+    const bool close_by = moved_close_by(s, exception);
     // Some ranks write where another one makes the folder.
     const bool early =
         matches_any("parent directory*does not exist|no such file", low) &&
