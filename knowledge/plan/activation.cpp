@@ -94,6 +94,20 @@ double layer_traffic(const ModelShape& m, const Setting& s, double width) {
   return bytes * s.param_bytes / 2;
 }
 
+// Bytes that the loss reads and writes an entry of the logits, the head's own products left out. In fp32: cast (2+4),
+// log-softmax (4+4), its gradient (4, 4+4+4), cast back (4+2). In 2 bytes: log-softmax (2+2), gradient (2, 2+2+2).
+constexpr double kLossTraffic = 36, kNarrowLossTraffic = 12;
+// Labels that are shifted by copying the logits: a copy forward, a filled and a copied gradient, in bytes of an entry.
+constexpr double kShiftPasses = 5;
+// Fused cross-entropy: cast and shifted copy in fp32 (2+4, 4+4), read once, gradient in its place (4+4); in 2 bytes.
+constexpr double kFusedLossTraffic = 26, kNarrowFusedLossTraffic = 20;
+// Liger: chunks of logits are read twice, their gradient written over them and read by two products.
+constexpr double kLigerTraffic = 12;
+
+bool copies_logits(const Setting& s) {
+  return s.sharding != Sharding::kFsdp2 && s.sharding != Sharding::kHsdp;
+}
+
 // Whether the loss works on an fp32 copy of the logits. Families older than Llama keep the compute dtype unless
 // autocast raises it.
 bool upcasts(const ModelShape& m) {
@@ -166,7 +180,7 @@ double logits_bytes(const ModelShape& m, const Setting& s) {
       if (!upcasts(m)) return 8;  // logits, shifted copy, log-softmax, gradient: 2 each
       // fp32 logits, shifted copy, log-softmax and gradient. Versions that have FSDP2 shift the labels instead of the
       // logits.
-      return s.sharding == Sharding::kFsdp2 || s.sharding == Sharding::kHsdp ? 10 : 14;
+      return copies_logits(s) ? 14 : 10;
     case Loss::kFused:
       if (!upcasts(m)) return s.amp ? 14 : 6;
       return 8;  // fp32 logits and their shifted copy; the gradient takes the place of the logits
@@ -174,7 +188,7 @@ double logits_bytes(const ModelShape& m, const Setting& s) {
     // runs chunk by chunk too; before, all logits wait in 2 bytes.
     case Loss::kChunked: {
       const double chunk = (s.compile ? 6 : 10) / kLossChunks;
-      return s.sharding == Sharding::kFsdp2 || s.sharding == Sharding::kHsdp ? chunk : 2 + chunk;
+      return copies_logits(s) ? 2 + chunk : chunk;
     }
     case Loss::kLiger:
       return 0.4;
@@ -184,16 +198,18 @@ double logits_bytes(const ModelShape& m, const Setting& s) {
 
 double logits_traffic(const ModelShape& m, const Setting& s) {
   switch (s.loss) {
-    case Loss::kStandard:
-      return upcasts(m) ? 46 : 24;
+    case Loss::kStandard: {
+      const double shift = copies_logits(s) && m.family != "mpt" ? kShiftPasses : 0;
+      return upcasts(m) ? kLossTraffic + 4 * shift : kNarrowLossTraffic + 2 * shift;
+    }
     case Loss::kFused:
-      return upcasts(m) ? 26 : 20;
+      return upcasts(m) ? kFusedLossTraffic : kNarrowFusedLossTraffic;
     case Loss::kChunked:
-      return 30;
+      return kLossTraffic;
     case Loss::kLiger:
-      return 12;
+      return kLigerTraffic;
   }
-  return 46;
+  return kLossTraffic;
 }
 
 }  // namespace fx::knowledge::plan
