@@ -51,7 +51,8 @@ Object* rest_by_name(Recorder& run, const Arguments& given, const Scope& scope, 
 }  // namespace
 
 Object* Interpreter::invoke(const Function& function, Object* self, Scope* defined_in, Arguments& given, Node node) {
-  const bool again = std::ranges::find(stack_, &function) != stack_.end();
+  // The same function from another place of definition, as the wrapper that a decorator makes, is another one.
+  const bool again = std::ranges::find(stack_, std::pair(&function, defined_in)) != stack_.end();
   if (again || stack_.size() >= kMaxCalls || spent()) {
     if (!again) trace_->complete = false;
     return unknown(node, taints_of(given));
@@ -95,7 +96,7 @@ Object* Interpreter::run_body(const Function& function, Object* self, Scope* def
   frame_ = &frame;
   context_ = decorator_contexts(function, context_);
   guard_ = decorator_guard(function);
-  stack_.push_back(&function);
+  stack_.emplace_back(&function, defined_in);
   Object* value = run_statements(function);
   stack_.pop_back();
   land(return_jumps_);

@@ -128,7 +128,7 @@ class Interpreter : public Recorder {
   std::unordered_map<const Class*, Object*> class_objects_;
   std::unordered_set<const Function*> executed_;
   Pool<Scope> scopes_;
-  std::vector<const Function*> stack_;
+  std::vector<std::pair<const Function*, Scope*>> stack_;
   Scope* scope_ = nullptr;
   const SourceFile* main_file_ = nullptr;
   std::optional<std::pair<std::vector<Event>, const Frame*>> library_;  // the module level, if all it does is define

@@ -119,6 +119,39 @@ TEST(Interpreter, AWrapperHandsOnTheMethodsOfWhatItHolds) {
   EXPECT_EQ(events_of(*program, EventKind::kCollective).size(), 1u);
 }
 
+TEST(Interpreter, ADecoratedFunctionMayCallAnotherOneOfTheSameDecorator) {
+  const auto program = program_of(
+      "def traced(fn):\n    def inner(*args, **kwargs):\n        return fn(*args, **kwargs)\n    return inner\n"
+      "@traced\ndef leaf():\n    dist.barrier()\n"
+      "@traced\ndef root():\n    return leaf()\n"
+      "root()\n");
+  EXPECT_EQ(events_of(*program, EventKind::kCollective).size(), 1u);
+}
+
+TEST(Interpreter, AJumpSkipsNothingThatRunsOnEveryWayOut) {
+  const auto program = program_of(
+      "def f(x):\n    try:\n        if x:\n            return\n        first()\n    finally:\n        dist.barrier()\n"
+      "f(data())\n");
+  const auto barriers = events_of(*program, EventKind::kCollective);
+  ASSERT_EQ(barriers.size(), 1u);
+  for (const Event* jump : events_of(*program, EventKind::kJump))
+    EXPECT_FALSE(jump->index < barriers[0]->index && jump->skip_end > barriers[0]->index);
+}
+
+TEST(Interpreter, AnObjectOfTheFilesIsEnteredAndLeft) {
+  const auto program = program_of(
+      "class Held:\n    def __enter__(self):\n        return self\n    def __exit__(self, *e):\n        dist.barrier()\n"
+      "with Held() as held:\n    held.x = 1\n");
+  EXPECT_EQ(events_of(*program, EventKind::kCollective).size(), 1u);
+}
+
+TEST(Interpreter, AShortListIsWalkedOneByOneAlsoWithItsNumbers) {
+  const auto program = program_of("for i, group in enumerate(['a', 'b']):\n    dist.barrier(group)\n");
+  const auto barriers = events_of(*program, EventKind::kCollective);
+  ASSERT_EQ(barriers.size(), 2u);
+  EXPECT_TRUE(is_constant_text(barriers[1]->argument("group", 0), "b"));
+}
+
 TEST(Interpreter, WhatNobodyCallsRunsByItself) {
   const auto program =
       program_of("class A:\n    def one(self):\n        dist.barrier()\n    def two(self):\n        dist.barrier()\n");

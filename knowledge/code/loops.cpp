@@ -14,6 +14,25 @@ bool is_counted(const Object* iterable) {
          });
 }
 
+// The items if all of them are known: of a short list, or enumerate() over one. Empty: what a turn gets stands for all.
+std::vector<Object*> one_by_one(Interpreter& run, Object* iterable, const Loop& loop) {
+  constexpr std::size_t kMaxTurns = 8;
+  const auto known = [&](const Object* list) {
+    return list->type == Type::kSequence && !list->element && !list->items.empty() && list->items.size() <= kMaxTurns;
+  };
+  if (iterable == nullptr || (loop.taints & (kUneven | kEndless)) != 0) return {};
+  if (known(iterable)) return iterable->items;
+  if (iterable->callee != "enumerate" || iterable->items.size() != 2) return {};
+  const Object* list = main_of(iterable->items[1]);
+  if (list->callee == "enumerate" || list->callee == "zip" || !known(list)) return {};
+  std::vector<Object*> rows;
+  for (Object* item : list->items) {
+    rows.push_back(run.make(Type::kSequence, loop.node));
+    rows.back()->items = {run.element_of(iterable->items[0], loop.node), item};
+  }
+  return rows;
+}
+
 }  // namespace
 
 Flow Interpreter::run_loop(Node node, Object* iterable, Taints taints, const std::function<Flow(Object*)>& turn) {
@@ -47,7 +66,6 @@ Flow Interpreter::run_loop(Node node, Object* iterable, Taints taints, const std
 }
 
 Flow Interpreter::run_turns(Loop& loop, Object* iterable, const std::function<Flow(Object*)>& turn) {
-  constexpr std::size_t kUnroll = 8;
   const Guard* const outer_guard = guard_;
   const auto one_turn = [&](Object* item) {
     const Fresh continues(turn_continues_);
@@ -56,9 +74,7 @@ Flow Interpreter::run_turns(Loop& loop, Object* iterable, const std::function<Fl
     land(turn_continues_);
     return flow;
   };
-  if (iterable != nullptr && iterable->type == Type::kSequence && !iterable->element && !iterable->items.empty() &&
-      iterable->items.size() <= kUnroll && (loop.taints & (kUneven | kEndless)) == 0) {
-    const std::vector<Object*> items = iterable->items;
+  if (const std::vector<Object*> items = one_by_one(*this, iterable, loop); !items.empty()) {
     Flow flow = Flow::kNormal;
     for (Object* item : items) flow = one_turn(item);
     return items.size() == 1 ? flow : Flow::kNormal;

@@ -41,8 +41,11 @@ bool is_registered(const Program& program, std::string_view method) {
   for (const Trace& trace : program.traces()) {
     for (const Event& event : trace.events) {
       if (event.callee != "torch.distributed.fsdp.register_fsdp_forward_method") continue;
-      const Object* name = event.argument("method_name", 1);
-      if (name == nullptr || name->type != Type::kText || !name->constant || name->name == method) return true;
+      const Object* given = event.arguments->get("method_name", 1);
+      if (given == nullptr) return true;
+      for (const Object* name : alternatives(given)) {
+        if (name->type != Type::kText || !name->constant || name->name == method) return true;
+      }
     }
   }
   return false;

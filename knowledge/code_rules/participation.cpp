@@ -90,9 +90,8 @@ bool computes_with_rank(const Object* value, int depth) {
 }
 
 // True: for the main rank only. False: for the others. Unclear conditions have no side.
-std::optional<bool> main_side(const Guard& guard) {
-  std::string text = replace_all(std::string(guard.test.text()), " ", "");
-  bool side = guard.positive;
+std::optional<bool> side_of(std::string_view written, bool side) {
+  std::string text = replace_all(std::string(written), " ", "");
   while (text.starts_with("not") && !text.starts_with("notin")) {
     text = text.substr(3);
     side = !side;
@@ -104,6 +103,13 @@ std::optional<bool> main_side(const Guard& guard) {
     return side;
   const bool plain = text.find_first_of("=<>") == std::string::npos;
   return plain && names_a_rank(text) ? std::optional(side) : std::nullopt;
+}
+
+// As the condition is written, or else as what it names was.
+std::optional<bool> main_side(const Guard& guard) {
+  if (const auto side = side_of(guard.test.text(), guard.positive)) return side;
+  const Object* value = main_of(guard.value);
+  return value == nullptr || !value->node ? std::nullopt : side_of(value->node.text(), guard.positive);
 }
 
 // "if not main: barrier()" before and "if main: barrier()" after: every rank comes once.

@@ -31,11 +31,12 @@ Object* update(Interpreter& run, const Call& call, const Known& known) {
   return of_scaler ? of_receiver(run, call, known) : nullptr;
 }
 
-// Of several optimizers, one or the other by path: each is cleared.
+// Of several optimizers or models, one or the other by path: each is cleared.
 Object* zero_grad(Interpreter& run, const Call& call, const Known& known) {
   Object* value = value_of_method(run, call, known);
   for (const Object* one : alternatives(call.whole)) {
-    if (one != call.receiver && one->type == Type::kOptimizer) note(run, call, known.kind, one, value);
+    if (one != call.receiver && (one->type == Type::kOptimizer || one->type == Type::kModel))
+      note(run, call, known.kind, one, value);
   }
   return note(run, call, known.kind, call.receiver, value);
 }
