@@ -59,7 +59,8 @@ Result<Loaded> load(const std::filesystem::path& model_folder, const std::filesy
   const auto count = static_cast<std::int64_t>(ids->size());
   std::vector<std::int64_t> labels(ids->begin() + 1, ids->end());
   labels.push_back(-100);
-  out.batch = {at::tensor(*ids, at::kLong), at::tensor(labels, at::kLong), at::arange(count, at::kLong), {0, count}};
+  out.batch = {
+      at::tensor(*ids, at::kLong), at::tensor(labels, at::kLong), at::arange(count, at::kLong), {0, count}, {}};
   return out;
 }
 

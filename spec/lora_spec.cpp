@@ -36,20 +36,14 @@ const Fields<LoraSpec>& lora_fields() {
                "projections that get an adapter, or all-linear (default): every one of each block, not the head")
           .one_of(choices())
           .max_items(16)
-          .add("dropout", &LoraSpec::dropout, "of the adapters' input: only 0 is supported")
+          .add("dropout", &LoraSpec::dropout, "share of the adapters' input that training drops (default 0)")
           .min(0)
-          .max(1)
+          .max(0.99)
           .add("adapter", &LoraSpec::adapter, "PEFT adapter folder to go on from (default: new adapters)");
   return fields;
 }
 
 void check_lora(const LoraSpec& lora, std::vector<Error>& errors) {
-  if (lora.dropout != 0) {
-    errors.push_back(unsupported("lora.dropout",
-                                 "the engine draws no random numbers in a step: a run gives the same bits whatever the "
-                                 "number of ranks, and recomputed blocks equal the first ones",
-                                 "use 0"));
-  }
   if (lora.target_modules.empty()) {
     errors.push_back(
         invalid_argument("lora.target_modules", "is empty: nothing would be trained", "for example [\"all-linear\"]"));

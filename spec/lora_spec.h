@@ -16,8 +16,8 @@ struct LoraSpec {
   long long rank = 16;
   double alpha = 0;                                          // parse_run_spec() replaces 0 by 2 * rank
   std::vector<std::string> target_modules = {"all-linear"};  // projections of every block, or all seven of them
-  double dropout = 0;
-  std::string adapter;  // PEFT folder to go on from; empty: A random, B zero
+  double dropout = 0;                                        // of each adapter's input, in training only
+  std::string adapter;                                       // PEFT folder to go on from; empty: A random, B zero
   double scale() const { return alpha / static_cast<double>(rank); }
 };
 

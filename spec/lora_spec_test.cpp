@@ -31,18 +31,20 @@ TEST(LoraSpec, AbsentMeansThatAllWeightsAreTrained) {
 }
 
 TEST(LoraSpec, FillsInWhatIsLeftOutAndPrintsBack) {
-  const auto parsed = parse(R"({"rank":8,"target_modules":["v_proj","q_proj"]})");
+  const auto parsed = parse(R"({"rank":8,"target_modules":["v_proj","q_proj"],"dropout":0.05})");
   ASSERT_TRUE(parsed) << to_line(parsed.error());
   EXPECT_EQ(parsed->spec.lora->alpha, 16);
   EXPECT_EQ(parsed->spec.lora->scale(), 2);
   EXPECT_EQ(adapted_modules(*parsed->spec.lora), (std::vector<std::string>{"q_proj", "v_proj"}));
   const Json printed = to_json(parsed->spec);
   EXPECT_EQ(printed["lora"]["alpha"], 16);
+  EXPECT_EQ(printed["lora"]["dropout"], 0.05);
   EXPECT_EQ(to_json(parse_run_spec(printed)->spec), printed);
 }
 
-TEST(LoraSpec, RefusesWhatItCannotReplayAndWhatItDoesNotKnow) {
-  EXPECT_EQ(parse(R"({"dropout":0.1})").error().code, ErrorCode::kUnsupported);
+TEST(LoraSpec, RefusesWhatItDoesNotKnowAndWhatTrainsNothing) {
+  EXPECT_EQ(parse(R"({"dropout":1})").error().field, "lora.dropout");
+  EXPECT_EQ(parse(R"({"dropout":-0.1})").error().field, "lora.dropout");
   EXPECT_EQ(parse(R"({"target_modules":[]})").error().field, "lora.target_modules");
   EXPECT_EQ(parse(R"({"target_modules":["lm_head"]})").error().field, "lora.target_modules[0]");
   EXPECT_EQ(parse(R"({"rank":0})").error().field, "lora.rank");

@@ -122,6 +122,17 @@ const Fields<FsdpSpec>& fsdp_fields() {
           .add(
               "reduce_each_micro_batch", &FsdpSpec::reduce_each_micro_batch,
               "reduce gradients after each micro-batch (default true); false: once a step, whole gradients stay in memory")
+          .add(
+              "reshard_after_backward", &FsdpSpec::reshard_after_backward,
+              "free full parameters after each micro-batch's backward (default true); false: keep them until the step's last one")
+          .add("forward_prefetch", &FsdpSpec::forward_prefetch,
+               "stages whose gather is started ahead of the forward (default 1)")
+          .min(0)
+          .max(64)
+          .add("backward_prefetch", &FsdpSpec::backward_prefetch,
+               "stages whose gather is started ahead of the backward (default 1)")
+          .min(0)
+          .max(64)
           .add("cpu_offload", &FsdpSpec::cpu_offload, "keep shards and optimizer state in host memory (default false)")
           .add("activation_checkpointing", &FsdpSpec::activation_checkpointing,
                "recompute blocks in backward: none (default), selective (every second one), full")

@@ -56,6 +56,11 @@ struct FsdpSpec {
   bool norms_fp32 = false;            // weights of norms are gathered and computed in fp32
   // Gradients of the micro-batches of a step: true reduces each, false only their sum (whole gradients wait in memory).
   bool reduce_each_micro_batch = true;
+  // Of the micro-batches of a step but the last: true frees the full parameters after the backward, false keeps those
+  // that it leaves full for the next one.
+  bool reshard_after_backward = true;
+  // How many stages' gathers are started ahead of the stage that computes; 0: none.
+  long long forward_prefetch = 1, backward_prefetch = 1;
   bool cpu_offload = false;
   ActivationCheckpointing activation_checkpointing =
       ActivationCheckpointing::kNone;  // JSON: none, selective, full, false, true

@@ -32,7 +32,8 @@ TEST(RunSpec, PrintsBackToTheSameSpec) {
       "batching":"dynamic","long_documents":"split"},
     "output":"o","ranks":8,"epochs":2,"max_tokens_per_rank":2048,"global_batch_size":5,
     "optimizer":{"lr":0.001,"betas":[0.5,0.75],"schedule":"linear","warmup_steps":3,"clip_grad":0},
-    "fsdp":{"replicate":2,"shard":4,"reshard_after_forward":2,"param_dtype":"fp32","activation_checkpointing":true},
+    "fsdp":{"replicate":2,"shard":4,"reshard_after_forward":2,"param_dtype":"fp32","activation_checkpointing":true,
+            "reshard_after_backward":false,"forward_prefetch":2,"backward_prefetch":0},
     "checkpoint":{"every":5,"keep":3,"async":true,"resume":true},"seed":7})";
   const auto first = parse_run_spec_text(text);
   ASSERT_TRUE(first) << to_line(first.error());
@@ -43,6 +44,9 @@ TEST(RunSpec, PrintsBackToTheSameSpec) {
   EXPECT_EQ(printed["fsdp"]["reshard_after_forward"], 2);
   EXPECT_EQ(printed["fsdp"]["activation_checkpointing"], "full");
   EXPECT_EQ(printed["fsdp"]["reduce_each_micro_batch"], true);
+  EXPECT_EQ(printed["fsdp"]["reshard_after_backward"], false);
+  EXPECT_EQ(printed["fsdp"]["forward_prefetch"], 2);
+  EXPECT_EQ(printed["fsdp"]["backward_prefetch"], 0);
   const auto second = parse_run_spec(printed);
   ASSERT_TRUE(second);
   EXPECT_EQ(to_json(second->spec), printed);

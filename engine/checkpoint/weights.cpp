@@ -10,9 +10,12 @@
 namespace fx::engine {
 namespace {
 
-FileDtype dtype_of_source(const HfFolder& source) {
-  const TensorInfo* embedding = source.find("model.embed_tokens.weight");
-  return embedding != nullptr ? embedding->dtype : FileDtype::kF32;
+// Each parameter's own: files may hold several.
+DtypeOf dtypes_of(const HfFolder& source) {
+  return [&source](std::string_view parameter) {
+    const TensorInfo* tensor = source.find(parameter);
+    return tensor != nullptr ? tensor->dtype : FileDtype::kF32;
+  };
 }
 
 Result<void> write_rows(HfOutput& out, Groups& groups) {
@@ -56,7 +59,7 @@ Result<void> save_together(Mesh& mesh, const std::filesystem::path& output, cons
 }
 
 Result<void> save_model(const HfFolder& source, Groups& groups, Mesh& mesh, const std::filesystem::path& output) {
-  const HfOutputPlan plan = plan_hf_output(source.shape(), dtype_of_source(source));
+  const HfOutputPlan plan = plan_hf_output(source.shape(), dtypes_of(source));
   return save_together(
       mesh, output,
       [&](const std::filesystem::path& staging) { return HfOutput(plan, staging).create(source.folder()); },

@@ -20,7 +20,8 @@ using SaveStep = std::function<Result<void>(const std::filesystem::path& staging
 Result<void> save_together(Mesh& mesh, const std::filesystem::path& output, const SaveStep& create,
                            const SaveStep& write);
 
-// Collective. The model as an HF folder: weights in the dtype of the source files, config and tokenizer files copied.
+// Collective. The model as an HF folder: each weight in its dtype in the source files, config and tokenizer files
+// copied.
 Result<void> save_model(const HfFolder& source, Groups& groups, Mesh& mesh, const std::filesystem::path& output);
 
 // Collective: the same outcome on every rank. An error of one rank becomes an error on all, naming the rank.

@@ -147,13 +147,14 @@ Result<MicroBatch> make_micro_batch(const TokenFile& file, const PackPlan& plan,
         out.ids.push_back(id);
         out.labels.push_back(label);
         out.positions.push_back(static_cast<std::int64_t>(i));
+        out.origins.push_back(std::uint64_t{piece.document} << 32 | (piece.begin + i));
         out.trained += label != kIgnoredLabel ? 1 : 0;
       }
       out.document_offsets.push_back(static_cast<std::int64_t>(out.ids.size()));
     }
   }
   if (out.ids.empty()) {
-    out.ids = {0}, out.labels = {kIgnoredLabel}, out.positions = {0};
+    out.ids = {0}, out.labels = {kIgnoredLabel}, out.positions = {0}, out.origins = {0};
     out.document_offsets.push_back(1);
   }
   return out;

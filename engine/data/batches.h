@@ -63,6 +63,7 @@ struct MicroBatch {
   std::vector<std::int64_t> ids;               // [tokens], tokens >= 1
   std::vector<std::int64_t> labels;            // [tokens], kIgnoredLabel where not trained
   std::vector<std::int64_t> positions;         // [tokens]
+  std::vector<std::uint64_t> origins;          // [tokens]: document << 32 | place in it
   std::vector<std::int64_t> document_offsets;  // [documents + 1], from 0 to tokens
   std::int64_t trained = 0;                    // labels that count; 0 for a dummy
 };

@@ -61,11 +61,12 @@ Result<void> copy_tokenizer_files(const fs::path& from, const fs::path& to) {
   return {};
 }
 
-HfOutputPlan plan_hf_output(const ModelShape& shape, FileDtype dtype, std::uint64_t max_file_bytes) {
+HfOutputPlan plan_hf_output(const ModelShape& shape, const DtypeOf& dtype_of, std::uint64_t max_file_bytes) {
   HfOutputPlan plan;
   std::vector<std::vector<TensorPlan>> files(1);
   std::uint64_t in_file = 0;
   for (auto& parameter : parameters_of(shape)) {
+    const FileDtype dtype = dtype_of(parameter.name);
     const std::uint64_t bytes = static_cast<std::uint64_t>(parameter.count()) * size_of(dtype);
     if (in_file > 0 && in_file + bytes > max_file_bytes) {
       files.emplace_back();

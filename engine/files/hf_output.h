@@ -1,12 +1,13 @@
 // Writing a Hugging Face model folder by several ranks at once, each its own rows, and publishing it in one step.
 //
-//   HfOutput out(plan_hf_output(shape, FileDtype::kBF16), staging);   // every rank, same arguments
+//   HfOutput out(plan_hf_output(shape, dtype_of), staging);   // every rank, same arguments
 //   rank 0: out.create(model_folder); barrier; every rank: out.open(), write_rows(...), sync(); barrier;
 //   rank 0: publish_folder(staging, final_folder)  (publish.h).
 #pragma once
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <span>
 #include <string>
@@ -27,7 +28,9 @@ struct HfOutputPlan {
   std::vector<PlannedFile> files;
   std::uint64_t total_bytes = 0;  // of the tensors
 };
-HfOutputPlan plan_hf_output(const ModelShape& shape, FileDtype dtype, std::uint64_t max_file_bytes = 5'000'000'000);
+using DtypeOf = std::function<FileDtype(std::string_view parameter)>;
+HfOutputPlan plan_hf_output(const ModelShape& shape, const DtypeOf& dtype_of,
+                            std::uint64_t max_file_bytes = 5'000'000'000);
 
 // Tokenizer and chat template files of a model folder, those that are there.
 Result<void> copy_tokenizer_files(const std::filesystem::path& from, const std::filesystem::path& to);
@@ -35,8 +38,8 @@ Result<void> copy_tokenizer_files(const std::filesystem::path& from, const std::
 class HfOutput {
  public:
   HfOutput(HfOutputPlan plan, std::filesystem::path folder) : plan_(std::move(plan)), folder_(std::move(folder)) {}
-  // One rank: makes the folder and its preallocated files, and copies config.json (with the new dtype), generation and
-  // tokenizer files of the source model. A folder left by an interrupted save is removed first.
+  // One rank: makes the folder and its preallocated files, and copies config.json (with the first tensor's dtype),
+  // generation and tokenizer files of the source model. A folder left by an interrupted save is removed first.
   Result<void> create(const std::filesystem::path& source_model) const;
   // Every rank, after create() returned on the one that called it.
   Result<void> open();

@@ -93,7 +93,7 @@ Json config_of(const LoraSpec& lora, const fs::path& base_model) {
           {"base_model_name_or_path", base_model.string()},
           {"r", lora.rank},
           {"lora_alpha", std::move(alpha)},
-          {"lora_dropout", 0.0},
+          {"lora_dropout", lora.dropout},
           {"target_modules", adapted_modules(lora)},
           {"bias", "none"},
           {"use_rslora", false},

@@ -1,46 +1,30 @@
 #include "engine/files/peft_folder.h"
 
-#include <gtest/gtest.h>
-#include <unistd.h>
-
 #include <nlohmann/json.hpp>
 
 #include "base/file.h"
+#include "engine/files/folder_testing.h"
 #include "engine/files/publish.h"
 #include "spec/json.h"
 
 namespace fx::engine {
 namespace {
 
-namespace fs = std::filesystem;
-
-ModelShape shape() {
-  ModelShape shape;
-  shape.architecture = "LlamaForCausalLM";
-  shape.hidden = 8, shape.layers = 2, shape.heads = 2, shape.kv_heads = 1, shape.head_dim = 4;
-  shape.intermediate = 12, shape.vocab = 10;
-  return shape;
-}
-
-class PeftFolderTest : public ::testing::Test {
+class PeftFolderTest : public testing::ModelFolderTest {
  protected:
   void SetUp() override {
-    root_ = fs::temp_directory_path() / ("fx_peft_" + std::to_string(::getpid()));
-    ASSERT_TRUE(make_folder(root_ / "base"));
-    ASSERT_TRUE(write_file_atomic(root_ / "base/tokenizer.json", "{}"));
-    lora_.rank = 2, lora_.alpha = 3, lora_.target_modules = {"q_proj", "down_proj"};
-    const auto made = create_peft_folder(root_ / "adapter", plan_adapter_file(adapters()), lora_, root_ / "base");
+    ModelFolderTest::SetUp();
+    lora_.rank = 2, lora_.alpha = 3, lora_.dropout = 0.125, lora_.target_modules = {"q_proj", "down_proj"};
+    const auto made = create_peft_folder(root() / "adapter", plan_adapter_file(adapters()), lora_, source());
     ASSERT_TRUE(made) << to_line(made.error());
   }
-  void TearDown() override { fs::remove_all(root_); }
   std::vector<AdapterShape> adapters() const { return adapters_of(shape(), lora_); }
-  Result<PeftFolder> open() const { return PeftFolder::open(root_ / "adapter", lora_, adapters()); }
+  Result<PeftFolder> open() const { return PeftFolder::open(root() / "adapter", lora_, adapters()); }
   void change_config(const std::function<void(Json&)>& change) {
-    Json config = *parse_json(*read_file(root_ / "adapter/adapter_config.json"));
+    Json config = *parse_json(*read_file(root() / "adapter/adapter_config.json"));
     change(config);
-    ASSERT_TRUE(write_file_atomic(root_ / "adapter/adapter_config.json", to_text(config)));
+    ASSERT_TRUE(write_file_atomic(root() / "adapter/adapter_config.json", to_text(config)));
   }
-  fs::path root_;
   LoraSpec lora_;
 };
 
@@ -50,9 +34,10 @@ TEST_F(PeftFolderTest, OpensWhatItMade) {
   std::vector<float> row(8, 1);
   EXPECT_TRUE(folder->read_rows("base_model.model.model.layers.1.self_attn.q_proj.lora_A.weight", 1, 1, row));
   EXPECT_EQ(row, std::vector<float>(8, 0));
-  EXPECT_TRUE(fs::exists(root_ / "adapter/tokenizer.json"));
-  const Json config = *parse_json(*read_file(root_ / "adapter/adapter_config.json"));
+  EXPECT_TRUE(std::filesystem::exists(root() / "adapter/tokenizer.json"));
+  const Json config = *parse_json(*read_file(root() / "adapter/adapter_config.json"));
   EXPECT_EQ(config["lora_alpha"], 3);
+  EXPECT_EQ(config["lora_dropout"], 0.125);
   EXPECT_EQ(config["target_modules"], Json({"q_proj", "down_proj"}));
 }
 
@@ -77,10 +62,10 @@ TEST_F(PeftFolderTest, RefusesKindsOfAdapterThatComputeSomethingElse) {
 }
 
 TEST_F(PeftFolderTest, PublishingAnAdapterIntoAModelFolderLeavesTheModelAlone) {
-  ASSERT_TRUE(write_file_atomic(root_ / "base/model.safetensors", "weights"));
-  ASSERT_TRUE(publish_files(root_ / "adapter", root_ / "base"));
-  EXPECT_TRUE(fs::exists(root_ / "base/model.safetensors"));
-  EXPECT_TRUE(PeftFolder::open(root_ / "base", lora_, adapters()));
+  ASSERT_TRUE(write_file_atomic(source() / "model.safetensors", "weights"));
+  ASSERT_TRUE(publish_files(root() / "adapter", source()));
+  EXPECT_TRUE(std::filesystem::exists(source() / "model.safetensors"));
+  EXPECT_TRUE(PeftFolder::open(source(), lora_, adapters()));
 }
 
 }  // namespace

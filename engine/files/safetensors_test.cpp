@@ -1,6 +1,5 @@
 #include "engine/files/safetensors.h"
 
-#include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -8,21 +7,14 @@
 #include <random>
 
 #include "base/file.h"
+#include "engine/files/folder_testing.h"
 
 namespace fx::engine {
 namespace {
 
 namespace fs = std::filesystem;
 
-class Safetensors : public ::testing::Test {
- protected:
-  void SetUp() override {
-    folder_ = fs::temp_directory_path() / ("fx_safetensors_" + std::to_string(::getpid()));
-    fs::create_directories(folder_);
-  }
-  void TearDown() override { fs::remove_all(folder_); }
-  fs::path folder_;
-};
+using Safetensors = testing::FolderTest;
 
 std::string problem_of(const std::string& json, std::uint64_t data_bytes) {
   const auto header = parse_safetensors_header(json, 8 + json.size() + data_bytes, "f.safetensors");
@@ -32,7 +24,7 @@ std::string problem_of(const std::string& json, std::uint64_t data_bytes) {
 TEST_F(Safetensors, SeveralProcessesWriteTheirRowsIntoOneFile) {
   const auto plan =
       plan_safetensors({{"a", FileDtype::kF32, {5, 3}}, {"b", FileDtype::kBF16, {4}}, {"s", FileDtype::kF32, {}}});
-  const fs::path path = folder_ / "model.safetensors";
+  const fs::path path = root() / "model.safetensors";
   ASSERT_TRUE(create_safetensors(path, plan));
   for (int rank = 0; rank < 2; ++rank) {
     const pid_t child = ::fork();
@@ -62,7 +54,7 @@ TEST_F(Safetensors, SeveralProcessesWriteTheirRowsIntoOneFile) {
 }
 
 TEST_F(Safetensors, WriterRefusesAnotherPlan) {
-  const fs::path path = folder_ / "m.safetensors";
+  const fs::path path = root() / "m.safetensors";
   ASSERT_TRUE(create_safetensors(path, plan_safetensors({{"a", FileDtype::kF32, {5, 3}}})));
   EXPECT_EQ(SafetensorsWriter::open(path, plan_safetensors({{"a", FileDtype::kBF16, {5, 6}}})).error().code,
             ErrorCode::kConflict);
@@ -122,14 +114,14 @@ TEST(SafetensorsHeader, AnyDamageGivesAnAnswer) {
 }
 
 TEST_F(Safetensors, RefusesFilesThatAreTooShortOrClaimTooMuch) {
-  const fs::path path = folder_ / "x.safetensors";
+  const fs::path path = root() / "x.safetensors";
   for (const std::string& text :
        {std::string(""), std::string("short"), std::string(16, '\xff'), std::string(64, 'A')}) {
     ASSERT_TRUE(write_file_atomic(path, text));
     EXPECT_FALSE(SafetensorsFile::open(path));
   }
-  EXPECT_EQ(SafetensorsFile::open(folder_).error().code, ErrorCode::kInvalidArgument);
-  EXPECT_EQ(SafetensorsFile::open(folder_ / "no").error().code, ErrorCode::kNotFound);
+  EXPECT_EQ(SafetensorsFile::open(root()).error().code, ErrorCode::kInvalidArgument);
+  EXPECT_EQ(SafetensorsFile::open(root() / "no").error().code, ErrorCode::kNotFound);
 }
 
 }  // namespace

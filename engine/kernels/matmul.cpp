@@ -137,36 +137,6 @@ class SharedLinear : public Function<SharedLinear> {
   }
 };
 
-class AdaptedLinear : public Function<AdaptedLinear> {
- public:
-  static at::Tensor forward(AutogradContext* ctx, const at::Tensor& x, const at::Tensor& weight, const at::Tensor& a,
-                            const at::Tensor& b, double scale) {
-    const at::Tensor wide = widen_for_products(x);
-    const at::Tensor low = at::mm(wide, widen_for_products(a).t()).mul_(scale);
-    at::Tensor y = at::mm(wide, widen_for_products(weight).t());
-    y.addmm_(low, widen_for_products(b).t());
-    ctx->save_for_backward({x, weight, a, b, low});
-    ctx->saved_data["scale"] = scale;
-    return converted(y, x.scalar_type());
-  }
-
-  static variable_list backward(AutogradContext* ctx, variable_list grads) {
-    const auto saved = ctx->get_saved_variables();
-    const at::Tensor &x = saved[0], &weight = saved[1], &a = saved[2], &b = saved[3], &low = saved[4];
-    const at::Tensor dy = widen_for_products(grads[0]);
-    const at::Tensor dlow = at::mm(dy, widen_for_products(b)).mul_(ctx->saved_data["scale"].toDouble());
-    at::Tensor dx, dw, da, db;
-    if (ctx->needs_input_grad(0)) {
-      dx = at::mm(dy, widen_for_products(weight));
-      dx = converted(dx.addmm_(dlow, widen_for_products(a)), x.scalar_type());
-    }
-    if (ctx->needs_input_grad(1)) dw = converted(at::mm(dy.t(), widen_for_products(x)), weight.scalar_type());
-    if (ctx->needs_input_grad(2)) da = converted(at::mm(dlow.t(), widen_for_products(x)), a.scalar_type());
-    if (ctx->needs_input_grad(3)) db = converted(at::mm(dy.t(), low), b.scalar_type());
-    return {dx, dw, da, db, at::Tensor()};
-  }
-};
-
 }  // namespace
 
 at::ScalarType product_dtype(at::ScalarType dtype) {
@@ -202,11 +172,6 @@ std::array<at::Tensor, 3> three_products(const at::Tensor& x, const at::Tensor& 
 
 at::Tensor product(const at::Tensor& x, const at::Tensor& weight) {
   return Linear::apply(x, weight);
-}
-
-at::Tensor adapted_product(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& a, const at::Tensor& b,
-                           float scale) {
-  return AdaptedLinear::apply(x, weight, a, b, static_cast<double>(scale));
 }
 
 }  // namespace fx::engine

@@ -31,9 +31,4 @@ at::Tensor product(const at::Tensor& x, const at::Tensor& weight);
 std::array<at::Tensor, 3> three_products(const at::Tensor& x, const at::Tensor& first, const at::Tensor& second,
                                          const at::Tensor& third);
 
-// x through weight + scale * b a, without making that matrix: a [rank, in], b [out, rank]; differentiable. A weight
-// that needs no gradient costs no product in the backward.
-at::Tensor adapted_product(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& a, const at::Tensor& b,
-                           float scale);
-
 }  // namespace fx::engine

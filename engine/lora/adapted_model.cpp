@@ -3,6 +3,8 @@
 #include <stdexcept>
 #include <utility>
 
+#include "engine/kernels/place_hash.h"
+
 namespace fx::engine {
 
 AdaptedModel::AdaptedModel(std::unique_ptr<Model> base, const ModelShape& shape, const LoraSpec& lora)
@@ -21,7 +23,8 @@ void AdaptedModel::add(const AdapterShape& adapter, const LoraSpec& lora) {
       if (groups_[stage.group].params[stage.params[place]].name != adapter.weight) continue;
       stage.adapters.group = groups_.size() - 1;
       stage.adapters.scale = static_cast<float>(lora.scale());
-      stage.adapters.list.push_back({place, params.size(), params.size() + 1});
+      stage.adapters.dropout = lora.dropout;
+      stage.adapters.list.push_back({place, params.size(), params.size() + 1, hashed(adapter.weight)});
       params.push_back({adapter.a.name, adapter.a.shape, true});
       params.push_back({adapter.b.name, adapter.b.shape, true});
       return;

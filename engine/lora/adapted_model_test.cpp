@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "engine/comm/local.h"
-#include "engine/kernels/matmul.h"
+#include "engine/kernels/adapted_product.h"
 #include "engine/lora/adapters.h"
 #include "engine/train/step_testing.h"
 
@@ -51,7 +51,7 @@ TEST(AdaptedProduct, EqualsTheProductWithTheChangedWeight) {
       reference[i] = ours[i].to(at::kFloat, false, true).set_requires_grad(true);
       ours[i].set_requires_grad(true);
     }
-    const at::Tensor y = adapted_product(ours[0], ours[1], ours[2], ours[3], 1.5f);
+    const at::Tensor y = adapted_product(ours[0], ours[1], ours[2], ours[3], 1.5f, {});
     const at::Tensor weight = reference[1].add(at::mm(reference[3], reference[2]).mul(1.5));
     const at::Tensor z = at::linear(reference[0], weight);
     EXPECT_LT(error(y, z), bf16 ? 1e-2 : 1e-6);
@@ -70,6 +70,51 @@ TEST(AdaptedModel, TrainsAlikeOnAnyNumberOfRanks) {
     EXPECT_LT(one.losses.back(), one.losses.front());
     for (const int ranks : {2, 3, 4}) expect_close(one, train(on(ranks, tied)), 1e-5);
   }
+}
+
+LoraSpec with_dropout(double p) {
+  LoraSpec lora = lora_of(5);
+  lora.dropout = p;
+  return lora;
+}
+
+TEST(AdaptedModel, DropsTheSameOnAnyNumberOfRanksAndWhenABlockIsRecomputed) {
+  const auto run = [](int ranks, double p, StepPolicy policy = fp32_policy()) {
+    return train(on(ranks, true, policy, with_dropout(p)));
+  };
+  const Outcome one = run(1, 0.3);
+  EXPECT_NE(one.losses, run(1, 0).losses);
+  EXPECT_NE(one.losses, run(1, 0.6).losses);
+  for (const int ranks : {2, 3, 4}) expect_close(one, run(ranks, 0.3), 1e-5);
+  const Outcome two = run(2, 0.3);
+  EXPECT_EQ(two.losses, run(2, 0.3).losses);
+  for (const int every : {1, 2}) {
+    StepPolicy policy = fp32_policy();
+    policy.recompute_every = every;
+    EXPECT_EQ(two.losses, run(2, 0.3, policy).losses);
+  }
+  StepPolicy bf16, recomputed;
+  recomputed.recompute_every = 1;
+  EXPECT_EQ(run(2, 0.3, bf16).losses, run(2, 0.3, recomputed).losses);
+}
+
+TEST(AdaptedModel, DropsNothingInEvaluation) {
+  const auto losses = [](double p) {
+    std::vector<double> out;
+    run_local_ranks(1, [&](Collectives& comm) {
+      const auto model = adapted(true, with_dropout(p));
+      ShardedModel sharded(*model, fp32_policy(), comm);
+      testing::initialise(sharded);
+      const Batch batch = testing::make_batch(0, 3);
+      out = {sharded.evaluate(batch), sharded.logits(batch).sum().item<double>(), sharded.accumulate(batch, 1.0f)};
+    });
+    return out;
+  };
+  const auto plain = losses(0), dropped = losses(0.5);
+  EXPECT_EQ(plain[0], plain[2]);
+  EXPECT_EQ(plain[0], dropped[0]);
+  EXPECT_EQ(plain[1], dropped[1]);
+  EXPECT_NE(plain[2], dropped[2]);
 }
 
 TEST(AdaptedModel, PoliciesChangeNoNumber) {

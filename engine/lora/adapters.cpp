@@ -5,22 +5,10 @@
 #include <string_view>
 
 #include "engine/files/peft_folder.h"
+#include "engine/kernels/place_hash.h"
 
 namespace fx::engine {
 namespace {
-
-std::uint64_t mixed(std::uint64_t x) {  // splitmix64
-  x += 0x9e3779b97f4a7c15;
-  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9;
-  x = (x ^ (x >> 27)) * 0x94d049bb133111eb;
-  return x ^ (x >> 31);
-}
-
-std::uint64_t hashed(std::string_view text) {  // FNV-1a
-  std::uint64_t hash = 0xcbf29ce484222325;
-  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
-  return hash;
-}
 
 // values: elements from `first` on of the whole tensor.
 void fill_random(std::string_view name, std::uint64_t seed, std::uint64_t first, double bound,

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "engine/kernels/dropout.h"
 #include "engine/shard/layout.h"
 #include "spec/model_shape.h"
 
@@ -22,16 +23,19 @@ struct Batch {
   at::Tensor labels;                 // int64 [T]: the next token to be predicted at each place, or negative
   at::Tensor positions;              // int64 [T], from 0 in each document
   std::vector<std::int64_t> starts;  // documents are [starts[d], starts[d + 1]); first 0, last T
+  at::Tensor draws;                  // int64 [T] on the CPU: Dropout::rows; undefined: nothing is random
 };
 
 // A low-rank change of one of a stage's weights: weight + scale * b a, with a and b out of another group.
 struct StageAdapter {
   std::size_t param = 0;  // place in StageDef::params
   std::size_t a = 0, b = 0;
+  std::uint64_t stream = 0;  // of its dropout
 };
 struct StageAdapters {
   std::size_t group = 0;  // index into Model::groups; the same in every stage that has adapters
   float scale = 1;
+  double dropout = 0;              // of their input, in training
   std::vector<StageAdapter> list;  // empty: none
 };
 
@@ -57,6 +61,7 @@ struct HeadResult {
 struct StageParams {
   struct Adapter {
     at::Tensor a, b;  // [rank, in], [out, rank]; undefined: none
+    Dropout dropout;
   };
   std::vector<at::Tensor> full;   // parameters in StageDef::params order
   std::vector<Adapter> adapters;  // as long as full, or empty

@@ -18,8 +18,13 @@ constexpr const char* kPhases[] = {"start", "forward", "head and loss", "backwar
 // Of a step's micro-batches the first, one in the middle and the last differ; those in the middle are all alike.
 constexpr std::int64_t kDifferent = 3;
 
+std::int64_t most_tokens(const RunSpec& spec) {
+  return spec.data.dynamic() ? spec.max_tokens_per_rank : spec.packs_per_micro_batch() * spec.data.max_seq_len;
+}
+
 // Full of the longest documents. Labels are real: which tokens have one decides how much is computed.
-Batch full_batch(std::int64_t tokens, std::int64_t max_seq_len) {
+Batch full_batch(const RunSpec& spec) {
+  const std::int64_t tokens = most_tokens(spec), max_seq_len = spec.data.max_seq_len;
   Batch batch;
   const at::TensorOptions sizes = at::TensorOptions().dtype(at::kLong).device(at::kMeta);
   batch.tokens = at::empty({tokens}, sizes);
@@ -27,11 +32,8 @@ Batch full_batch(std::int64_t tokens, std::int64_t max_seq_len) {
   batch.labels = at::zeros({tokens}, at::kLong);
   for (std::int64_t start = 0; start < tokens; start += max_seq_len) batch.starts.push_back(start);
   batch.starts.push_back(tokens);
+  if (spec.lora && spec.lora->dropout > 0) batch.draws = batch.positions;
   return batch;
-}
-
-std::int64_t most_tokens(const RunSpec& spec) {
-  return spec.data.dynamic() ? spec.max_tokens_per_rank : spec.packs_per_micro_batch() * spec.data.max_seq_len;
 }
 
 std::int64_t micro_batches(const RunSpec& spec) {
@@ -54,14 +56,14 @@ void add(TrafficLog& total, const TrafficLog& more, std::int64_t times) {
 
 // The gradients of one step, as the training loop orders them.
 TrafficLog one_step(ShardedModel& sharded, const RunSpec& spec, std::int64_t count, TrafficLog& log) {
-  const Batch batch = full_batch(most_tokens(spec), spec.data.max_seq_len);
+  const Batch batch = full_batch(spec);
   const std::int64_t played = std::min(count, kDifferent);
   TrafficLog total;
   for (std::int64_t m = 0; m < played; ++m) {
     const bool last = m + 1 == played;
     const bool reduce = spec.fsdp.reduce_each_micro_batch || last;
     log.clear();
-    sharded.accumulate(batch, 1.0f, reduce ? GradientSync::kFull : GradientSync::kNone);
+    sharded.accumulate(batch, 1.0f, reduce ? GradientSync::kFull : GradientSync::kNone, last);
     add(total, log, played == kDifferent && m == 1 ? count - kDifferent + 1 : 1);
   }
   return total;
@@ -75,7 +77,10 @@ DryRun dry_run(const Model& model, const RunSpec& spec) {
   out.micro_batches = micro_batches(spec);
   out.tokens = most_tokens(spec);
   for (const auto& group : model.groups()) {
-    for (const auto& param : make_layout(group.params, 1).params) out.parameters += param.numel();
+    for (const auto& param : make_layout(group.params, 1).params) {
+      out.parameters += param.numel();
+      if (param.def.trainable) out.trained_parameters += param.numel();
+    }
   }
   TrafficLog log;
   const auto comm = make_fake(static_cast<int>(spec.ranks), log);

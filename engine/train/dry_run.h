@@ -16,10 +16,10 @@ namespace fx::engine {
 
 struct DryRun {
   long long ranks = 0;
-  std::int64_t parameters = 0;
-  std::int64_t micro_batches = 0;  // a step
-  std::int64_t tokens = 0;         // a micro-batch of one rank
-  TrafficLog traffic;              // of one step, without its few scalars (loss, norm)
+  std::int64_t parameters = 0, trained_parameters = 0;  // adapters are among both
+  std::int64_t micro_batches = 0;                       // a step
+  std::int64_t tokens = 0;                              // a micro-batch of one rank
+  TrafficLog traffic;                                   // of one step, without its few scalars (loss, norm)
   struct Phase {
     std::string name;  // start, forward, head and loss, backward, optimizer
     std::int64_t peak_bytes = 0;

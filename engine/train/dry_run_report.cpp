@@ -55,6 +55,7 @@ Json to_json(const DryRun& run) {
   for (const auto& phase : run.phases) phases.push_back({{"phase", phase.name}, {"peak_bytes", phase.peak_bytes}});
   return {{"ranks", run.ranks},
           {"parameters", run.parameters},
+          {"trained_parameters", run.trained_parameters},
           {"micro_batches", run.micro_batches},
           {"tokens_a_micro_batch", run.tokens},
           {"collectives", std::move(collectives)},
@@ -77,7 +78,9 @@ std::string to_table(const DryRun& run) {
   }
   std::vector<std::vector<std::string>> memory = {{"phase", "peak GiB"}};
   for (const auto& phase : run.phases) memory.push_back({phase.name, gib(phase.peak_bytes)});
-  return std::to_string(run.parameters) + " parameters on " + std::to_string(run.ranks) + " ranks; " +
+  const bool all = run.trained_parameters == run.parameters;
+  const std::string trained = all ? "" : " (" + std::to_string(run.trained_parameters) + " trained)";
+  return std::to_string(run.parameters) + " parameters" + trained + " on " + std::to_string(run.ranks) + " ranks; " +
          std::to_string(run.micro_batches) + " micro-batch(es) of " + std::to_string(run.tokens) +
          " tokens a rank and step\n\nsent by one rank in one step:\n" + table(sent, 3) +
          "\nmemory of one rank: " + gib(run.master_bytes) + " GiB master weights, " + gib(run.optimizer_bytes) +

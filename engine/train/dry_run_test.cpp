@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "engine/comm/local.h"
+#include "engine/lora/adapted_model.h"
 #include "engine/train/policy.h"
 #include "engine/train/step_testing.h"
 
@@ -84,6 +85,18 @@ std::int64_t peak(const DryRun& run, const std::string& phase) {
   return 0;
 }
 
+// By rank 0 of ranks that are there, in one micro-batch.
+Sum really_sent(const Model& model, const RunSpec& spec) {
+  Sum real;
+  run_local_ranks(static_cast<int>(spec.ranks), [&](Collectives& comm) {
+    ShardedModel sharded(model, policy_of(spec.fsdp), comm);
+    testing::initialise(sharded);
+    sharded.accumulate(testing::make_batch(0, comm.rank()), 1.0f);
+    if (comm.rank() == 0) real = {sharded.mesh().stats().calls, sharded.mesh().stats().bytes_sent};
+  });
+  return real;
+}
+
 TEST(DryRun, SendsWhatTheFormulasSayForAnyNumberOfRanks) {
   for (const bool tied : {true, false}) {
     const Sizes p = sizes_of(tied);
@@ -136,6 +149,18 @@ TEST(DryRun, AccumulationReducesEveryMicroBatchOrOnlyTheLast) {
   }
 }
 
+TEST(DryRun, KeptParametersAreGatheredOnceAStep) {
+  const Sizes p = sizes_of(true);
+  for (const long long micro_batches : {1, 2, 3, 7}) {
+    const Json keep = {{"reshard_after_forward", false}, {"reshard_after_backward", false}};
+    EXPECT_EQ(sum_of(play(true, spec_of(64, keep, 64 * micro_batches)), "all_gather"),
+              (Sum{kBlocks + 1, sent(p.all, 2, 64)}));
+    const auto blocks = play(true, spec_of(64, {{"reshard_after_backward", false}}, 64 * micro_batches));
+    EXPECT_EQ(sum_of(blocks, "all_gather"),
+              (Sum{kBlocks + 1 + micro_batches * kBlocks, sent(p.all + micro_batches * kBlocks * p.block, 2, 64)}));
+  }
+}
+
 TEST(DryRun, KeepsSixteenBytesAParameterOverTheRanks) {
   for (const long long ranks : {1, 2, 64, 1024}) {
     const Sizes p = sizes_of(false);
@@ -166,6 +191,85 @@ TEST(DryRun, StaysWithinTheLimitsOfFsdp2InEveryPhase) {
   EXPECT_GT(peak(kept, "forward"), peak(freed, "forward"));
 }
 
+// Rank 64 divides by as many ranks: no padding in the adapters either.
+LoraSpec adapters_of_rank_64() {
+  LoraSpec lora;
+  lora.rank = 64, lora.alpha = 128;
+  return lora;
+}
+
+DryRun play_adapters(bool tied, RunSpec spec, double dropout = 0) {
+  spec.lora = adapters_of_rank_64();
+  spec.lora->dropout = dropout;
+  return dry_run(*with_adapters(make_model(even(tied)), even(tied), spec.lora), spec);
+}
+
+TEST(DryRun, OfAdaptersSendsTheBaseOnlyAsGathers) {
+  for (const bool tied : {true, false}) {
+    const Sizes p = sizes_of(tied);
+    const std::int64_t adapters = adapter_parameter_count(even(tied), adapters_of_rank_64());
+    const std::int64_t groups = kBlocks + (tied ? 1 : 2) + 1;
+    for (const long long ranks : {1, 2, 16, 64}) {
+      for (const bool reshard : {true, false}) {
+        const auto run = play_adapters(tied, spec_of(ranks, {{"reshard_after_forward", reshard}}));
+        EXPECT_EQ(run.parameters, p.all + adapters);
+        EXPECT_EQ(run.trained_parameters, adapters);
+        EXPECT_EQ(sum_of(run, "all_gather", "forward"), (Sum{groups, sent(p.all + adapters, 2, ranks)}));
+        EXPECT_EQ(sum_of(run, "all_gather", "backward"),
+                  reshard ? (Sum{kBlocks, sent(kBlocks * p.block, 2, ranks)}) : Sum{});
+        EXPECT_EQ(sum_of(run, "reduce_scatter"), (Sum{1, sent(adapters, 4, ranks)}));
+        EXPECT_EQ(sum_of(run, "all_reduce"), Sum{});
+      }
+    }
+  }
+}
+
+TEST(DryRun, OfAdaptersNeedsTheBasesShardsAndSixteenBytesAnAdapterParameter) {
+  const std::int64_t adapters = adapter_parameter_count(even(true), adapters_of_rank_64());
+  for (const long long ranks : {1, 2, 64}) {
+    const Sizes p = sizes_of(true);
+    const auto run = play_adapters(true, spec_of(ranks));
+    EXPECT_EQ(run.master_bytes, (p.all * 2 + adapters * 4) / ranks);
+    EXPECT_EQ(run.gradient_bytes, adapters * 4 / ranks);
+    EXPECT_EQ(run.optimizer_bytes, adapters * 8 / ranks);
+    EXPECT_EQ(peak(run, "optimizer"), (p.all * 2 + adapters * 16) / ranks);
+    // Gathered: embedding, which is the head too, all adapters, and up to three blocks; no whole gradient but the
+    // adapters', and their reduction.
+    const std::int64_t fixed = run.master_bytes + run.optimizer_bytes, slack = 4 << 20;
+    const std::int64_t full = 2 * (p.rest() + 3 * p.block + adapters);
+    EXPECT_LE(peak(run, "forward"), fixed + full + slack);
+    EXPECT_GE(peak(run, "forward"), fixed + 2 * (p.rest() + p.block + adapters));
+    EXPECT_LE(peak(run, "backward"), fixed + full + (2 + 4 + 8) * adapters + slack);
+  }
+}
+
+TEST(DryRun, DropoutKeepsNothingForTheBackward) {
+  const auto with = [](double dropout) {
+    RunSpec spec = spec_of(2, {{"activation_checkpointing", "none"}});
+    spec.data.max_seq_len = spec.max_tokens_per_rank = 2048;
+    return play_adapters(true, spec, dropout);
+  };
+  const auto plain = with(0), dropped = with(0.1);
+  EXPECT_EQ(sum_of(plain, "all_gather"), sum_of(dropped, "all_gather"));
+  // The dropped input of one projection at a time: at most as wide as the MLP, in bf16.
+  for (const char* phase : {"forward", "backward"}) {
+    EXPECT_LE(peak(dropped, phase) - peak(plain, phase), 2 * 2048 * 2048 * 2) << phase;
+  }
+}
+
+TEST(DryRun, CountsWhatRanksWithAdaptersReallySend) {
+  LoraSpec lora;
+  lora.rank = 5, lora.alpha = 10;
+  for (const int ranks : {2, 3, 4}) {
+    RunSpec spec = spec_of(ranks, {{"reduce_dtype", "bf16"}});
+    spec.lora = lora;
+    const auto model = with_adapters(make_model(testing::tiny(true)), testing::tiny(true), lora);
+    const auto run = dry_run(*model, spec);
+    const Sum gathers = sum_of(run, "all_gather"), reductions = sum_of(run, "reduce_scatter");
+    EXPECT_EQ((Sum{gathers.calls + reductions.calls, gathers.bytes + reductions.bytes}), really_sent(*model, spec));
+  }
+}
+
 TEST(DryRun, RecomputingKeepsFewerActivations) {
   const auto peak_with = [](const char* mode) {
     RunSpec spec = spec_of(1024, {{"activation_checkpointing", mode}});
@@ -191,16 +295,10 @@ TEST(DryRun, CountsWhatRanksReallySend) {
       for (const Json& fsdp : {Json{{"param_dtype", "fp32"}}, Json{{"reduce_dtype", "bf16"}},
                                Json{{"reshard_after_forward", false}, {"norms_fp32", true}}}) {
         const RunSpec spec = spec_of(ranks, fsdp);
-        Sum real;
-        run_local_ranks(ranks, [&](Collectives& comm) {
-          ShardedModel sharded(*model, policy_of(spec.fsdp), comm);
-          testing::initialise(sharded);
-          sharded.accumulate(testing::make_batch(0, comm.rank()), 1.0f);
-          if (comm.rank() == 0) real = {sharded.mesh().stats().calls, sharded.mesh().stats().bytes_sent};
-        });
         const auto run = dry_run(*model, spec);
         const Sum gathers = sum_of(run, "all_gather"), reductions = sum_of(run, "reduce_scatter");
-        EXPECT_EQ((Sum{gathers.calls + reductions.calls, gathers.bytes + reductions.bytes}), real) << tied << ranks;
+        EXPECT_EQ((Sum{gathers.calls + reductions.calls, gathers.bytes + reductions.bytes}), really_sent(*model, spec))
+            << tied << ranks;
       }
     }
   }

@@ -25,9 +25,9 @@ at::Tensor to_tensor(const std::vector<std::int64_t>& values) {
   return at::tensor(values, at::kLong);
 }
 
-Batch to_batch(const MicroBatch& micro, at::Device device) {
+Batch to_batch(const MicroBatch& micro, const at::Tensor& draws, at::Device device) {
   return {to_tensor(micro.ids).to(device), to_tensor(micro.labels), to_tensor(micro.positions).to(device),
-          micro.document_offsets};
+          micro.document_offsets, draws};
 }
 
 LongDocuments long_documents(const std::string& choice) {
@@ -123,6 +123,12 @@ class Run {
     return save_adapters(folder_, *spec_.lora, sharded_.groups(), sharded_.mesh(), spec_.output);
   }
 
+  // Undefined when nothing is random.
+  at::Tensor draws_of(const MicroBatch& micro, long long step) const {
+    if (!spec_.lora || spec_.lora->dropout == 0) return {};
+    return dropout_rows(micro.origins, static_cast<std::uint64_t>(spec_.seed), static_cast<std::uint64_t>(step));
+  }
+
   // True when any rank was asked to stop.
   Result<bool> one_step(long long step, const std::atomic<bool>& stop) {
     const std::int64_t began = monotonic_millis();
@@ -142,9 +148,10 @@ class Run {
         if (!micro) return micro.error();
       }
       if (micro->trained > 0 || micro->ids.size() > 1) tokens += static_cast<double>(micro->ids.size());
-      const bool reduce = spec_.fsdp.reduce_each_micro_batch || m + 1 == micro_batches;
-      loss += sharded_.accumulate(to_batch(*micro, comm_.device()), scale,
-                                  reduce ? GradientSync::kFull : GradientSync::kNone);
+      const bool last = m + 1 == micro_batches;
+      const bool reduce = spec_.fsdp.reduce_each_micro_batch || last;
+      loss += sharded_.accumulate(to_batch(*micro, draws_of(*micro, step), comm_.device()), scale,
+                                  reduce ? GradientSync::kFull : GradientSync::kNone, last);
     }
     comm_.recorder().enter("step end");
     const double failed_rank = bad ? comm_.rank() + 1 : 0;

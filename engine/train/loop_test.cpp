@@ -2,9 +2,6 @@
 #include "engine/train/loop.h"
 
 #include <ATen/ATen.h>
-#include <gtest/gtest.h>
-#include <unistd.h>
-
 #include <cmath>
 #include <nlohmann/json.hpp>
 
@@ -12,8 +9,8 @@
 #include "base/text.h"
 #include "engine/comm/local.h"
 #include "engine/data/token_file.h"
+#include "engine/files/folder_testing.h"
 #include "engine/files/hf_folder.h"
-#include "engine/files/hf_output.h"
 #include "engine/train/finite.h"
 #include "engine/train/step_testing.h"
 
@@ -21,44 +18,22 @@ namespace fx::engine {
 namespace {
 
 namespace fs = std::filesystem;
-constexpr const char* kConfig = R"({"architectures":["LlamaForCausalLM"],"hidden_size":8,"num_hidden_layers":2,
-  "num_attention_heads":2,"intermediate_size":5,"vocab_size":10,"torch_dtype":"float32"})";
+using testing::TinyModelFiles;
 
-class LoopTest : public ::testing::Test {
+class LoopTest : public testing::ModelFolderTest {
  protected:
   void SetUp() override {
-    root_ = fs::temp_directory_path() / ("fx_loop_" + std::to_string(::getpid()));
-    fs::remove_all(root_);
-    ASSERT_TRUE(make_folder(root_));
-    ASSERT_TRUE(write_file_atomic(root_ / "config.json", kConfig));
-    write_model("model");
+    ModelFolderTest::SetUp();
+    write_model(root() / "model");
     std::vector<OwnedDocument> documents;
     for (std::uint32_t d = 0; d < 6; ++d) documents.push_back(plain_document({d, 3, 1, d, 9, 2, 5}));
-    ASSERT_TRUE(write_token_file(root_ / "tokens.bin", 10, documents));
-  }
-  void TearDown() override { fs::remove_all(root_); }
-
-  // change: makes the plan of the files another one; poison: a value of one weight.
-  void write_model(const std::string& name, const std::function<void(ModelShape&)>& change = {},
-                   FileDtype dtype = FileDtype::kF32, float poison = 0) {
-    auto shape = *read_model_shape_text(kConfig);
-    if (change) change(shape);
-    HfOutput out(plan_hf_output(shape, dtype), root_ / name);
-    ASSERT_TRUE(out.create(root_));
-    ASSERT_TRUE(out.open());
-    for (const auto& parameter : parameters_of(shape)) {
-      std::vector<float> values(static_cast<std::size_t>(parameter.count()));
-      for (std::size_t i = 0; i < values.size(); ++i) values[i] = std::sin(static_cast<float>(i * 7 + 1)) * 0.3f;
-      if (poison != 0 && parameter.name == "model.layers.1.mlp.up_proj.weight") values[3] = poison;
-      ASSERT_TRUE(out.write_rows(parameter.name, 0, parameter.shape[0], values));
-    }
-    ASSERT_TRUE(out.sync());
+    ASSERT_TRUE(write_token_file(root() / "tokens.bin", 10, documents));
   }
 
   RunSpec spec(int ranks, const std::string& output = "out") const {
-    const Json json = {{"model", (root_ / "model").string()},
-                       {"data", {{"path", (root_ / "tokens.bin").string()}, {"format", "tokens"}, {"max_seq_len", 8}}},
-                       {"output", (root_ / output).string()},
+    const Json json = {{"model", (root() / "model").string()},
+                       {"data", {{"path", (root() / "tokens.bin").string()}, {"format", "tokens"}, {"max_seq_len", 8}}},
+                       {"output", (root() / output).string()},
                        {"ranks", ranks},
                        {"steps", 3},
                        {"optimizer", {{"lr", 0.01}}},
@@ -73,7 +48,7 @@ class LoopTest : public ::testing::Test {
     run_local_ranks(static_cast<int>(spec.ranks), [&](Collectives& comm) {
       RunSpec mine = spec;
       if (change) change(mine, comm.rank());
-      const Reporter reporter(root_ / "events.jsonl", comm.rank());
+      const Reporter reporter(root() / "events.jsonl", comm.rank());
       const auto done = run_training(mine, comm, reporter, stop, make_model);
       if (!done) out[static_cast<std::size_t>(comm.rank())] = to_line(done.error());
     });
@@ -84,8 +59,16 @@ class LoopTest : public ::testing::Test {
     for (const auto& error : errors) EXPECT_NE(error.find(text), std::string::npos) << "\"" << error << "\"";
   }
 
-  std::string events() const { return *read_file(root_ / "events.jsonl"); }
-  fs::path root_;
+  std::string events() const { return *read_file(root() / "events.jsonl"); }
+  // Of all steps since the last call.
+  std::vector<double> take_losses() const {
+    std::vector<double> losses;
+    for (const auto& event : read_events(events()).events) {
+      if (const auto* step = std::get_if<StepEvent>(&event.body)) losses.push_back(step->loss);
+    }
+    fs::remove(root() / "events.jsonl");
+    return losses;
+  }
 };
 
 TEST_F(LoopTest, TrainsSavesAndResumesWithEmptyShards) {
@@ -93,29 +76,67 @@ TEST_F(LoopTest, TrainsSavesAndResumesWithEmptyShards) {
   RunSpec four = spec(4);
   four.checkpoint.every = 2;
   EXPECT_EQ(run(four), std::vector<std::string>(4));
-  EXPECT_TRUE(HfFolder::open(root_ / "out"));
+  EXPECT_TRUE(HfFolder::open(root() / "out"));
   four.checkpoint.resume = true, four.steps = 4;
   EXPECT_EQ(run(four), std::vector<std::string>(4));
 }
 
 TEST_F(LoopTest, FilesOfSeveralDtypesTrainLikeOne) {
-  write_model("other", {}, FileDtype::kBF16);
-  RunSpec bf16 = spec(2, "bf16");
-  bf16.model = (root_ / "other").string();
-  EXPECT_EQ(run(bf16), std::vector<std::string>(2));
-  EXPECT_EQ(HfFolder::open(root_ / "bf16")->find("lm_head.weight")->dtype, FileDtype::kBF16);
+  TinyModelFiles mixed;
+  mixed.dtype = [](std::string_view name) {
+    return name.find("norm") != std::string_view::npos ? FileDtype::kF32
+           : name == "lm_head.weight"                  ? FileDtype::kF16
+                                                       : FileDtype::kBF16;
+  };
+  write_model(root() / "mixed", mixed);
+  // The same numbers, all of them in fp32.
+  const auto source = HfFolder::open(root() / "mixed");
+  ASSERT_TRUE(source) << to_line(source.error());
+  TinyModelFiles same;
+  same.value = [&](const std::string& name, std::int64_t row, std::int64_t index) {
+    std::vector<float> values(static_cast<std::size_t>(source->find(name)->row_elements()));
+    EXPECT_TRUE(source->read_rows(name, row, 1, values));
+    return values[static_cast<std::size_t>(index)];
+  };
+  write_model(root() / "fp32", same);
+  std::vector<std::vector<double>> losses;
+  for (const char* name : {"mixed", "fp32"}) {
+    RunSpec each = spec(3, std::string(name) + "-out");
+    each.model = (root() / name).string();
+    EXPECT_EQ(run(each), std::vector<std::string>(3));
+    losses.push_back(take_losses());
+  }
+  EXPECT_EQ(losses[0], losses[1]);
+  EXPECT_EQ(losses[0].size(), 3u);
+  const auto saved = HfFolder::open(root() / "mixed-out");
+  ASSERT_TRUE(saved);
+  for (const auto& parameter : parameters_of(shape())) {
+    EXPECT_EQ(saved->find(parameter.name)->dtype, mixed.dtype(parameter.name)) << parameter.name;
+  }
+}
+
+TEST_F(LoopTest, ADtypeThatIsNotTrainedIsNamedOnEveryRank) {
+  TinyModelFiles doubles;
+  doubles.dtype = [](std::string_view name) {
+    return name == "model.layers.1.self_attn.k_proj.weight" ? FileDtype::kF64 : FileDtype::kBF16;
+  };
+  ASSERT_TRUE(HfOutput(plan_hf_output(shape(), doubles.dtype), root() / "model").create(source()));
+  expect_everywhere(run(spec(3)), "model.layers.1.self_attn.k_proj.weight is of type F64");
 }
 
 TEST_F(LoopTest, AMissingParameterOrAWrongShapeIsNamedOnEveryRank) {
-  write_model("model", [](ModelShape& shape) { shape.layers = 1; });
+  TinyModelFiles files;
+  files.change = [](ModelShape& model) { model.layers = 1; };
+  write_model(root() / "model", files);
   expect_everywhere(run(spec(3)), "model.layers.1.");
-  write_model("model", [](ModelShape& shape) { shape.intermediate = 6; });
+  files.change = [](ModelShape& model) { model.intermediate = 6; };
+  write_model(root() / "model", files);
   expect_everywhere(run(spec(3)), "model.layers.0.mlp.gate_proj.weight has shape [6, 8]");
 }
 
 TEST_F(LoopTest, AFolderThatOneRankAloneCannotReadIsAnErrorOnAll) {
   const auto errors = run(spec(3), [&](RunSpec& mine, int rank) {
-    if (rank == 1) mine.model = (root_ / "nowhere").string();
+    if (rank == 1) mine.model = (root() / "nowhere").string();
   });
   EXPECT_NE(errors[1].find("nowhere"), std::string::npos) << errors[1];
   for (const int rank : {0, 2}) {
@@ -128,14 +149,19 @@ TEST_F(LoopTest, AnAdapterThatOneRankAloneCannotReadIsAnErrorOnAll) {
   adapted.lora.emplace();
   adapted.lora->alpha = 16;
   const auto errors = run(adapted, [&](RunSpec& mine, int rank) {
-    if (rank == 2) mine.lora->adapter = (root_ / "nowhere").string();
+    if (rank == 2) mine.lora->adapter = (root() / "nowhere").string();
   });
   EXPECT_NE(errors[2].find("nowhere"), std::string::npos) << errors[2];
   EXPECT_NE(errors[0].find("loading the model failed on rank 2"), std::string::npos) << errors[0];
 }
 
 TEST_F(LoopTest, NumbersThatAreNoNumbersEndTheRunOnEveryRank) {
-  write_model("model", {}, FileDtype::kF32, std::numeric_limits<float>::quiet_NaN());
+  TinyModelFiles files;
+  files.value = [](const std::string& name, std::int64_t row, std::int64_t index) {
+    const bool poisoned = name == "model.layers.1.mlp.up_proj.weight" && row == 0 && index == 3;
+    return poisoned ? std::numeric_limits<float>::quiet_NaN() : std::sin(static_cast<float>(row + index)) * 0.3f;
+  };
+  write_model(root() / "model", files);
   expect_everywhere(run(spec(3)), "step 1: the loss is not finite");
 }
 
@@ -164,9 +190,9 @@ TEST_F(LoopTest, CheckpointsInTheBackgroundAreThoseWrittenAtOnce) {
     EXPECT_EQ(run(saving), std::vector<std::string>(2));
   }
   for (const char* step : {"step_0000001", "step_0000002", "step_0000003"}) {
-    EXPECT_TRUE(fs::exists(root_ / "later/checkpoints" / step / "COMMITTED")) << step;
-    EXPECT_EQ(*read_file(root_ / "now/checkpoints" / step / "state.safetensors"),
-              *read_file(root_ / "later/checkpoints" / step / "state.safetensors"));
+    EXPECT_TRUE(fs::exists(root() / "later/checkpoints" / step / "COMMITTED")) << step;
+    EXPECT_EQ(*read_file(root() / "now/checkpoints" / step / "state.safetensors"),
+              *read_file(root() / "later/checkpoints" / step / "state.safetensors"));
   }
   std::size_t reported = 0;
   for (const auto& event : read_events(events()).events) {
@@ -185,9 +211,9 @@ TEST_F(LoopTest, AdaptersAreSavedAndTheBaseIsNotInTheirCheckpoint) {
   adapted.lora->rank = 2, adapted.lora->alpha = 4;
   adapted.checkpoint.every = 3;
   EXPECT_EQ(run(adapted), std::vector<std::string>(3));
-  EXPECT_TRUE(fs::exists(root_ / "out/adapter_model.safetensors"));
-  EXPECT_FALSE(fs::exists(root_ / "out/model.safetensors"));
-  const auto state = SafetensorsFile::open(root_ / "out/checkpoints/step_0000003/state.safetensors");
+  EXPECT_TRUE(fs::exists(root() / "out/adapter_model.safetensors"));
+  EXPECT_FALSE(fs::exists(root() / "out/model.safetensors"));
+  const auto state = SafetensorsFile::open(root() / "out/checkpoints/step_0000003/state.safetensors");
   ASSERT_TRUE(state);
   EXPECT_EQ(state->header().tensors.size(), 3u * 2 * 14);
   adapted.checkpoint.resume = true, adapted.steps = 4, adapted.ranks = 2, adapted.fsdp.shard = 2;

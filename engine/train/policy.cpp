@@ -31,6 +31,9 @@ StepPolicy policy_of(const FsdpSpec& fsdp) {
   policy.replicate = static_cast<int>(fsdp.replicate);
   policy.recompute_every = recompute_every(fsdp.activation_checkpointing);
   policy.cpu_offload = fsdp.cpu_offload;
+  policy.reshard_after_backward = fsdp.reshard_after_backward;
+  policy.forward_prefetch = static_cast<std::size_t>(fsdp.forward_prefetch);
+  policy.backward_prefetch = static_cast<std::size_t>(fsdp.backward_prefetch);
   return policy;
 }
 

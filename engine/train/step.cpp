@@ -3,6 +3,7 @@
 #include <ATen/core/grad_mode.h>
 
 #include <algorithm>
+#include <utility>
 
 namespace fx::engine {
 
@@ -33,7 +34,7 @@ ShardedModel::ShardedModel(const Model& model, const StepPolicy& policy, Collect
   }
 }
 
-StageParams ShardedModel::params_of(std::size_t stage) {
+StageParams ShardedModel::params_of(std::size_t stage, const at::Tensor& draws) {
   const StageDef& def = model_.stages()[stage];
   StageParams params;
   for (const std::size_t index : def.params) params.full.push_back(group_of(stage).params()[index]);
@@ -42,7 +43,8 @@ StageParams ShardedModel::params_of(std::size_t stage) {
   params.adapters.resize(params.full.size());
   params.adapter_scale = def.adapters.scale;
   for (const auto& adapter : def.adapters.list) {
-    params.adapters[adapter.param] = {adapters[adapter.a], adapters[adapter.b]};
+    const Dropout dropout{draws.defined() ? def.adapters.dropout : 0, draws, adapter.stream};
+    params.adapters[adapter.param] = {adapters[adapter.a], adapters[adapter.b], dropout};
   }
   return params;
 }
@@ -82,6 +84,18 @@ bool ShardedModel::is_first_use(std::size_t stage, std::size_t group) const {
   return true;
 }
 
+// The gathers behind this stage's. What is full or on its way already stays so.
+void ShardedModel::prefetch_forward(std::size_t stage) {
+  const std::size_t last = std::min(stage + policy_.forward_prefetch, model_.stages().size() - 1);
+  for (std::size_t next = stage + 1; next <= last; ++next) start_unshard(next);
+}
+
+// The embedding's gradient does not need its weights.
+void ShardedModel::prefetch_backward(std::size_t stage) {
+  const std::size_t first = std::max<std::size_t>(first_trainable_, 1);
+  for (std::size_t n = 0; n < policy_.backward_prefetch && stage > first; ++n) start_unshard(--stage);
+}
+
 // Adapters are gathered once, before the first stage that has some, and stay until its backward: they are small, and
 // one call moves them all. Wait for this stage's parameters, start gathering the next one's, compute, free. Returns the
 // head's input.
@@ -91,12 +105,13 @@ at::Tensor ShardedModel::forward(const Batch& batch, std::vector<StageRun>* runs
   for (std::size_t stage = 0; stage < last; ++stage) {
     mesh_.world().recorder().enter("forward, " + model_.stages()[stage].name);
     wait_unshard(stage);
-    start_unshard(stage + 1);
+    prefetch_forward(stage);
     const bool keep_graph = runs != nullptr && stage >= first_trainable_ && !recomputes(stage);
     const at::AutoGradMode mode(keep_graph);
     at::Tensor input = stage == 0 ? at::Tensor() : x.detach();
     if (runs != nullptr && stage > first_trainable_) input.set_requires_grad(true);
-    at::Tensor output = stage == 0 ? model_.embed(params_of(0), batch) : model_.block(params_of(stage), input, batch);
+    const StageParams params = params_of(stage, runs != nullptr ? batch.draws : at::Tensor());
+    at::Tensor output = stage == 0 ? model_.embed(params, batch) : model_.block(params, input, batch);
     x = output.detach();
     if (runs != nullptr) runs->push_back({input, keep_graph ? output : at::Tensor()});
     if (!stays_full(stage)) group_of(stage).keep_slice();
@@ -105,54 +120,54 @@ at::Tensor ShardedModel::forward(const Batch& batch, std::vector<StageRun>* runs
   return x;
 }
 
-// In reverse: gather again, start gathering the one before, run the local graph's backward, start the reduction, free.
-// The embedding's gradient does not need its weights.
-void ShardedModel::backward(const Batch& batch, std::vector<StageRun>& runs, at::Tensor grad, GradientSync sync) {
+// Frees the groups whose gradients are complete, and starts their reduction.
+void ShardedModel::finish_backward(std::size_t stage, GradientSync sync, bool keep) {
+  for (const std::size_t index : groups_of(stage)) {
+    if (!is_first_use(stage, index)) continue;  // an earlier stage will add to the same gradients
+    ParamGroup& group = *groups_[index];
+    if (!keep) group.reshard();
+    if (reducing_ != nullptr) reducing_->wait_reduce();
+    group.start_reduce(sync);
+    reducing_ = &group;
+  }
+}
+
+// In reverse: gather again, start gathering those before, run the local graph's backward, start the reduction, free.
+// keep: nothing is freed, and the last reduction goes on while the next micro-batch begins.
+void ShardedModel::backward(const Batch& batch, std::vector<StageRun>& runs, at::Tensor grad, GradientSync sync,
+                            bool keep) {
   const std::size_t last = model_.stages().size() - 1;
-  ParamGroup* reducing = nullptr;
-  const auto finish = [&](std::size_t stage) {
-    for (const std::size_t index : groups_of(stage)) {
-      if (!is_first_use(stage, index)) continue;  // an earlier stage will add to the same gradients
-      ParamGroup& group = *groups_[index];
-      group.reshard();
-      if (reducing != nullptr) reducing->wait_reduce();
-      group.start_reduce(sync);
-      reducing = &group;
-    }
-  };
-  const auto prefetch = [&](std::size_t stage) {
-    if (stage > 0 && stage >= first_trainable_) start_unshard(stage);
-  };
   mesh_.world().recorder().enter("backward, " + model_.stages()[last].name);
-  prefetch(last - 1);
-  finish(last);
+  prefetch_backward(last);
+  finish_backward(last, sync, keep);
   for (std::size_t stage = last; stage-- > first_trainable_;) {
     mesh_.world().recorder().enter("backward, " + model_.stages()[stage].name);
     if (stage > 0) {
       wait_unshard(stage);
-      prefetch(stage - 1);
+      prefetch_backward(stage);
     }
     StageRun& run = runs[stage];
     if (!run.output.defined()) {
       const at::AutoGradMode mode(true);
-      run.output = model_.block(params_of(stage), run.input, batch);
+      run.output = model_.block(params_of(stage, batch.draws), run.input, batch);
     }
     run.output.backward(grad);
     if (stage > first_trainable_) grad = run.input.grad();
     run = {};
-    finish(stage);
+    finish_backward(stage, sync, keep);
   }
-  if (reducing != nullptr) reducing->wait_reduce();
+  if (keep) return;
+  if (reducing_ != nullptr) std::exchange(reducing_, nullptr)->wait_reduce();
   for (auto& group : groups_) group->reshard();
 }
 
-double ShardedModel::accumulate(const Batch& batch, float scale, GradientSync sync) {
+double ShardedModel::accumulate(const Batch& batch, float scale, GradientSync sync, bool last_of_step) {
   std::vector<StageRun> runs;
   const at::Tensor x = forward(batch, &runs);
   mesh_.world().recorder().enter("head and loss");
   const std::size_t last = model_.stages().size() - 1;
   const HeadResult head = model_.head(params_of(last), x, batch, scale, first_trainable_ <= last);
-  backward(batch, runs, head.grad_input, sync);
+  backward(batch, runs, head.grad_input, sync, !policy_.reshard_after_backward && !last_of_step);
   return head.loss_sum;
 }
 

@@ -17,6 +17,9 @@ struct StepPolicy {
   int replicate = 1;                  // copies of the sharded model
   // Of every n-th block only the input is kept, and it runs again in the backward: 1 all, 2 every second, 0 none.
   int recompute_every = 0;
+  // false: parameters that a micro-batch's backward leaves full stay so until the last one of the step.
+  bool reshard_after_backward = true;
+  std::size_t forward_prefetch = 1, backward_prefetch = 1;  // stages gathered ahead of the one that computes
   bool cpu_offload = false;  // shards, gradients and optimizer state in host memory; CUDA only
 };
 
@@ -31,8 +34,9 @@ class ShardedModel {
 
   // Forward and backward of one micro-batch: adds scale * gradient of its summed loss to the groups' grad(), reduced
   // over all ranks; returns this rank's summed loss. Every rank must call it equally often; a batch without valid
-  // labels is fine. Without full sync, grad() is complete only after a later call with it.
-  double accumulate(const Batch& batch, float scale, GradientSync sync = GradientSync::kFull);
+  // labels is fine. last_of_step: no other micro-batch follows. Before it, or without full sync, grad() may be
+  // incomplete.
+  double accumulate(const Batch& batch, float scale, GradientSync sync = GradientSync::kFull, bool last_of_step = true);
   // Summed loss without gradients.
   double evaluate(const Batch& batch);
   // Logits [T, vocab] of one batch, on every rank.
@@ -44,8 +48,12 @@ class ShardedModel {
     at::Tensor output;  // root of the stage's local graph; undefined when it is to be computed again
   };
   at::Tensor forward(const Batch& batch, std::vector<StageRun>* runs);
-  void backward(const Batch& batch, std::vector<StageRun>& runs, at::Tensor grad, GradientSync sync);
-  StageParams params_of(std::size_t stage);
+  void backward(const Batch& batch, std::vector<StageRun>& runs, at::Tensor grad, GradientSync sync, bool keep);
+  void finish_backward(std::size_t stage, GradientSync sync, bool keep);
+  void prefetch_forward(std::size_t stage);
+  void prefetch_backward(std::size_t stage);
+  // draws: Batch::draws in training, else undefined.
+  StageParams params_of(std::size_t stage, const at::Tensor& draws = {});
   ParamGroup& group_of(std::size_t stage) { return *groups_[model_.stages()[stage].group]; }
   // Its own, and that of its adapters.
   std::vector<std::size_t> groups_of(std::size_t stage) const;
@@ -59,6 +67,7 @@ class ShardedModel {
   StepPolicy policy_;
   Mesh mesh_;
   std::vector<std::unique_ptr<ParamGroup>> groups_;
+  ParamGroup* reducing_ = nullptr;   // whose reduction may be under way: one at a time
   std::size_t first_trainable_ = 0;  // stage; those before it need no gradient and no backward
 };
 

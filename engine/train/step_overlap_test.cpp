@@ -98,13 +98,14 @@ struct Timing {
   double calls = 0;
 };
 
-Timing time_of(bool asynchronous, const StepPolicy& policy = testing::fp32_policy()) {
+Timing time_of(bool asynchronous, const StepPolicy& policy = testing::fp32_policy(), int micro_batches = 1) {
   Clock clock;
   TimedRanks comm(clock, asynchronous);
   const TimedModel model(make_model(testing::tiny(false)), clock);
   ShardedModel sharded(model, policy, comm);
   testing::initialise(sharded);
-  sharded.accumulate(testing::make_batch(0, 0), 1.0f);
+  for (int m = 0; m < micro_batches; ++m)
+    sharded.accumulate(testing::make_batch(m, 0), 1.0f, GradientSync::kFull, m + 1 == micro_batches);
   return {clock.now, clock.computed, static_cast<double>(comm.stats().calls)};
 }
 
@@ -123,6 +124,24 @@ TEST(StepOverlap, OnlyWhatNothingCanHideIsWaitedFor) {
   StepPolicy keep = testing::fp32_policy();
   keep.reshard_after_forward = false;
   const Timing kept = time_of(true, keep);
+  EXPECT_EQ(kept.step, kept.computed + 2 * kCollective);
+}
+
+TEST(StepOverlap, WithoutGatheringAheadEveryGatherIsWaitedFor) {
+  StepPolicy none = testing::fp32_policy();
+  none.forward_prefetch = none.backward_prefetch = 0;
+  const Timing step = time_of(true, none);
+  // Five gathers in the forward; in the backward those of the blocks, each behind a reduction; the last reduction.
+  EXPECT_EQ(step.step, step.computed + (5 + 3 * 2 + 1) * kCollective);
+}
+
+TEST(StepOverlap, KeptParametersHideTheReductionBetweenMicroBatches) {
+  StepPolicy policy = testing::fp32_policy();
+  policy.reshard_after_forward = false;
+  const Timing freed = time_of(true, policy, 2);
+  policy.reshard_after_backward = false;
+  const Timing kept = time_of(true, policy, 2);
+  EXPECT_EQ(freed.step, freed.computed + 2 * 2 * kCollective);
   EXPECT_EQ(kept.step, kept.computed + 2 * kCollective);
 }
 

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <functional>
 #include <limits>
 
 #include "engine/train/step_testing.h"
@@ -52,6 +53,43 @@ TEST(Step, KeepingOrRecomputingChangesNoNumber) {
     StepPolicy recompute = fp32_policy();
     recompute.recompute_every = every;
     EXPECT_EQ(base.losses, train(on(2, true, recompute)).losses);
+  }
+}
+
+TEST(Step, GatheringAheadOrKeepingParametersBetweenMicroBatchesChangesNoNumber) {
+  const auto losses_with = [](const std::function<void(Training&)>& change) {
+    std::vector<std::vector<double>> losses;
+    for (const bool tied : {true, false}) {
+      for (const bool reshard : {true, false}) {
+        Training training = on(2, tied);
+        training.policy.reshard_after_forward = reshard;
+        training.packs = 6, training.steps = 4;
+        change(training);
+        losses.push_back(train(training).losses);
+      }
+    }
+    return losses;
+  };
+  const auto base = losses_with([](Training&) {});
+  EXPECT_EQ(base, losses_with([](Training& t) { t.policy.reshard_after_backward = false; }));
+  for (const std::size_t ahead : {0, 2, 9}) {
+    EXPECT_EQ(base, losses_with([&](Training& t) { t.policy.forward_prefetch = t.policy.backward_prefetch = ahead; }));
+  }
+  const auto held = losses_with([](Training& t) { t.early = GradientSync::kNone; });
+  EXPECT_EQ(held, losses_with([](Training& t) {
+              t.early = GradientSync::kNone;
+              t.policy.reshard_after_backward = false;
+            }));
+}
+
+TEST(Step, KeepingParametersChangesNoNumberOfSlicesCopiesAndRecomputation) {
+  StepPolicy sliced = fp32_policy(), copies = fp32_policy();
+  sliced.keep_slice_ranks = 2, sliced.recompute_every = 1;
+  copies.replicate = 2;
+  for (StepPolicy policy : {sliced, copies}) {
+    const auto base = train(on_four(policy)).losses;
+    policy.reshard_after_backward = false, policy.backward_prefetch = 2;
+    EXPECT_EQ(base, train(on_four(policy)).losses);
   }
 }
 

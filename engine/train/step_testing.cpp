@@ -42,6 +42,9 @@ Batch make_batch(int step, int pack) {
   batch.labels.narrow(0, 0, 1 + pack % 3).fill_(-100);
   batch.starts = {0, 4, 9 + pack};
   batch.positions = at::cat({at::arange(4), at::arange(5 + pack)});
+  std::vector<std::uint64_t> origins;
+  for (int i = 0; i < 9 + pack; ++i) origins.push_back(static_cast<std::uint64_t>(pack * 100 + i));
+  batch.draws = dropout_rows(origins, 5, static_cast<std::uint64_t>(step));
   return batch;
 }
 
@@ -80,7 +83,7 @@ double one_step(const Training& training, int step, int rank, double valid, Shar
   for (int p = rank; p < training.packs; p += training.ranks) {
     const bool last = p + training.ranks >= training.packs;
     loss += sharded.accumulate(make_batch(step, p), static_cast<float>(1 / valid),
-                               last ? GradientSync::kFull : training.early);
+                               last ? GradientSync::kFull : training.early, last);
   }
   return loss;
 }

@@ -21,6 +21,7 @@ struct Case {
   StepPolicy policy = testing::fp32_policy();
   std::function<bool(const std::string&)> frozen = [](const std::string&) { return false; };
   const LoraSpec* adapters = nullptr;  // instead of frozen
+  int micro_batches = 1;
 };
 
 std::unique_ptr<Model> model_of(const Case& c) {
@@ -29,14 +30,16 @@ std::unique_ptr<Model> model_of(const Case& c) {
   return std::make_unique<testing::FrozenModel>(make_model(shape), c.frozen);
 }
 
-// What one micro-batch sends from rank 0.
+// What one step sends from rank 0.
 Traffic measure(const Case& c) {
   Traffic out;
   run_local_ranks(c.ranks, [&](Collectives& comm) {
     const auto model = model_of(c);
     ShardedModel sharded(*model, c.policy, comm);
     testing::initialise(sharded);
-    sharded.accumulate(testing::make_batch(0, comm.rank()), 1.0f);
+    for (int m = 0; m < c.micro_batches; ++m) {
+      sharded.accumulate(testing::make_batch(m, comm.rank()), 1.0f, GradientSync::kFull, m + 1 == c.micro_batches);
+    }
     if (comm.rank() == 0) out = {sharded.mesh().stats().calls, sharded.mesh().stats().bytes_sent};
   });
   return out;
@@ -56,13 +59,19 @@ std::int64_t padded(const GroupDef& group, int ranks, bool trainable_only) {
   return sum;  // a rank's part
 }
 
+// Still full when the next micro-batch begins: what the backward gathered or the forward left.
+bool is_kept(const Case& c, const GroupDef& group) {
+  const bool only_forward = group.name == "embedding" && !c.tied && c.policy.reshard_after_forward;
+  return !c.policy.reshard_after_backward && !only_forward;
+}
+
 // (N - 1) parts of every gather and of every reduction leave a rank.
-Traffic formula(const Case& c, std::int64_t param_bytes, std::int64_t reduce_bytes) {
+Traffic formula(const Case& c, std::int64_t param_bytes, std::int64_t reduce_bytes, int micro_batch = 0) {
   const auto model = model_of(c);
   Traffic out;
   for (const auto& group : model->groups()) {
     const std::int64_t gathered = padded(group, c.ranks, false) * param_bytes * (c.ranks - 1);
-    out.calls += 1, out.bytes += gathered;  // forward
+    if (micro_batch == 0 || !is_kept(c, group)) out.calls += 1, out.bytes += gathered;  // forward
     if (is_block(group) && c.policy.reshard_after_forward) {
       const int k = c.policy.keep_slice_ranks;
       out.calls += 1, out.bytes += k == 0 ? gathered : padded(group, k, false) * param_bytes * (k - 1);
@@ -70,7 +79,9 @@ Traffic formula(const Case& c, std::int64_t param_bytes, std::int64_t reduce_byt
     const std::int64_t reduced = padded(group, c.ranks, true) * reduce_bytes * (c.ranks - 1);
     if (reduced > 0) out.calls += 1, out.bytes += reduced;
   }
-  return out;
+  if (micro_batch + 1 == c.micro_batches) return out;
+  const Traffic rest = formula(c, param_bytes, reduce_bytes, micro_batch + 1);
+  return {out.calls + rest.calls, out.bytes + rest.bytes};
 }
 
 TEST(Traffic, IsWhatTheFormulaSaysForEveryReshardPolicy) {
@@ -94,6 +105,42 @@ TEST(Traffic, OfASliceIsAmongItsRanksOnlyInTheBackward) {
   c.policy.keep_slice_ranks = 2;
   EXPECT_EQ(measure(c), formula(c, 4, 4));
   EXPECT_LT(measure(c).bytes, measure(Case{4, false}).bytes);
+}
+
+TEST(Traffic, OfMicroBatchesThatKeepTheirParametersHasFewerGathers) {
+  for (const bool tied : {true, false}) {
+    for (const bool reshard : {true, false}) {
+      for (const bool free : {true, false}) {
+        Case c{3, tied};
+        c.policy.reshard_after_forward = reshard;
+        c.policy.reshard_after_backward = free;
+        c.micro_batches = 4;
+        EXPECT_EQ(measure(c), formula(c, 4, 4)) << tied << reshard << free;
+      }
+    }
+  }
+  // All parameters once a step; the blocks' once a micro-batch.
+  Case c{2, false};
+  c.micro_batches = 4, c.policy.reshard_after_forward = c.policy.reshard_after_backward = false;
+  EXPECT_EQ(measure(c).calls, 5 + 4 * 5);
+  c.policy.reshard_after_forward = true;
+  EXPECT_EQ(measure(c).calls, (5 + 3 * 1) + 4 * 3 + 4 * 5);
+}
+
+TEST(Traffic, OfAdaptersThatAreKeptIsOneGatherAStep) {
+  LoraSpec lora;
+  lora.rank = 5;
+  Case c{3, true};
+  c.adapters = &lora, c.micro_batches = 3, c.policy.reshard_after_backward = false;
+  EXPECT_EQ(measure(c), formula(c, 4, 4));
+}
+
+TEST(Traffic, HowManyAreGatheredAheadIsNoMatter) {
+  for (const std::size_t ahead : {0, 2, 7}) {
+    Case c{3, false};
+    c.policy.forward_prefetch = c.policy.backward_prefetch = ahead;
+    EXPECT_EQ(measure(c), formula(c, 4, 4));
+  }
 }
 
 TEST(Traffic, RecomputingGathersNothingMore) {

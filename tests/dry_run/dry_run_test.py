@@ -64,6 +64,20 @@ class DryRun(unittest.TestCase):
         self.assertEqual(groups["backward", "all_gather"], ("slice", 8, 80))
         self.assertEqual(groups["backward", "all_reduce"], ("replicate", 16, 82))
 
+    def test_adapters_of_a_70b_model(self):
+        lora = {"rank": 64, "target_modules": ["q_proj", "v_proj"], "dropout": 0.05}
+        run = self.play(self.spec(lora=lora), "--ranks", "64")
+        adapters = 80 * 64 * (2 * 8192 + 8192 + 1024)
+        self.assertEqual((run["parameters"], run["trained_parameters"]), (PARAMETERS + adapters, adapters))
+        # The base is gathered as ever and never reduced; all adapters are one group.
+        self.assertEqual(run["calls"], 82 + 80 + 2)
+        sent = ((PARAMETERS + 80 * BLOCK + adapters) * 2 + adapters * 4) * 63 // 64
+        self.assertAlmostEqual(run["bytes_sent"] / sent, 1, delta=1e-3)
+        memory = run["memory"]
+        for name, expected in (("master_bytes", PARAMETERS * 2 + adapters * 4), ("optimizer_bytes", adapters * 8), ("gradient_bytes", adapters * 4)):
+            self.assertAlmostEqual(memory[name] / (expected / 64), 1, delta=1e-3)
+        self.assertIn(f"({adapters} trained)", self.call(self.spec(lora=lora), "--ranks", "64").stdout)
+
     def test_people_get_tables(self):
         done = self.call(self.spec(), "--ranks", "64")
         self.assertEqual(done.returncode, 0, done.stderr)

@@ -6,6 +6,7 @@ import random
 import socket
 import struct
 import subprocess
+import sys
 
 ENGINE = os.environ.get("FX_ENGINE_BINARY", "fsdp-engine")
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -116,6 +117,22 @@ def run(spec, folder, **environment):
     if any(codes):
         raise AssertionError(f"exit codes {codes}\n{logs(folder)}")
     return events(folder, "step")
+
+
+def run_python_ranks(arguments, ranks):
+    """Rank 0's last line, as JSON, of a script that is one rank."""
+    base = {**os.environ, "WORLD_SIZE": str(ranks), "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port())}
+    processes = [subprocess.Popen([sys.executable, *map(str, arguments)], env={**base, "RANK": str(r)}, stdout=subprocess.PIPE,
+                                  stderr=subprocess.PIPE, text=True) for r in range(ranks)]
+    try:
+        outputs = [p.communicate(timeout=200) for p in processes]
+    finally:
+        for process in processes:
+            process.kill()
+    for process, (_, errors) in zip(processes, outputs):
+        if process.returncode:
+            raise AssertionError(errors[-3000:])
+    return json.loads(outputs[0][0].splitlines()[-1])
 
 
 def assert_close(test, ours, theirs, relative, what):

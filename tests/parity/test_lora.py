@@ -1,6 +1,7 @@
 """LoRA: ten AdamW steps give PEFT's losses, and adapters go both ways between PEFT and the engine."""
 import json
 import pathlib
+import statistics
 import tempfile
 import unittest
 
@@ -35,9 +36,13 @@ def make_adapter(base, folder, modules, seed=11):
     model.save_pretrained(folder)
 
 
-def train_peft(base, adapter, spec):
+def train_peft(base, adapter, spec, dropout=0.0):
     """[loss, gradient norm] a step of plain PEFT in one process; the trained model too."""
-    model = peft.PeftModel.from_pretrained(load_base(base), adapter, is_trainable=True)
+    config = peft.LoraConfig.from_pretrained(adapter)
+    config.lora_dropout, config.inference_mode = dropout, False
+    model = peft.PeftModel.from_pretrained(load_base(base), adapter, is_trainable=True, config=config)
+    model.train()
+    torch.manual_seed(3)
     trained = [p for p in model.parameters() if p.requires_grad]
     options = spec["optimizer"]
     optimizer = torch.optim.AdamW(trained, lr=options["lr"], betas=tuple(options["betas"]), eps=1e-8, weight_decay=options["weight_decay"])
@@ -114,6 +119,29 @@ class Lora(unittest.TestCase):
         for name, tensor in saved.items():
             if "lora_A" in name:
                 self.assertAlmostEqual(tensor.std().item(), expected[name].std().item(), delta=0.25 * expected[name].std().item())
+
+    def test_dropout_is_that_of_peft_and_the_same_on_any_number_of_ranks(self):
+        base, adapter = self.prepare("llama"), self.work / "adapter"
+        make_adapter(base, adapter, ALL)
+        lora = {"adapter": str(adapter), "dropout": 0.4}
+        still = {"optimizer": {"lr": 1e-30, "weight_decay": 0.0}}  # each step is one more draw of the same model's loss
+        count = 40
+        ours = support.run(self.spec("llama", "one", 1, steps=count, lora=lora, **still), self.work / "run-1")
+        changes = {**still, "fsdp": {"activation_checkpointing": "full"}}
+        many = support.run(self.spec("llama", "three", 3, steps=count, lora=lora, **changes), self.work / "run-3")
+        support.assert_close(self, [s["loss"] for s in many], [s["loss"] for s in ours], 1e-5, "loss on three ranks")
+        support.assert_close(self, [s["grad_norm"] for s in many], [s["grad_norm"] for s in ours], 1e-4, "gradient norm on three ranks")
+        theirs, _ = train_peft(base, adapter, self.spec("llama", "", 1, steps=count, **still), dropout=lora["dropout"])
+        plain, _ = train_peft(base, adapter, self.spec("llama", "", 1, steps=1, **still))
+        for i, name in enumerate(("loss", "grad_norm")):
+            a, b = [s[name] for s in ours], [t[i] for t in theirs]
+            deviation = statistics.stdev(b)
+            self.assertGreater(deviation, 1e-4 * plain[0][i])
+            self.assertLess(abs(statistics.mean(a) - statistics.mean(b)), 4 * deviation * (2 / count) ** 0.5, name)
+            self.assertLess(abs(statistics.stdev(a) / deviation - 1), 0.5, name)
+        saved = json.loads((self.work / "one/adapter_config.json").read_text())
+        self.assertEqual(saved["lora_dropout"], lora["dropout"])
+        self.assertEqual(peft.LoraConfig.from_pretrained(self.work / "one").lora_dropout, lora["dropout"])
 
     def test_resuming_equals_the_uninterrupted_run_and_saves_no_base(self):
         self.prepare("llama")

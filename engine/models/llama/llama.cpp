@@ -7,6 +7,7 @@
 #include <ATen/ops/sin.h>
 #include <ATen/ops/tensor.h>
 
+#include "engine/kernels/adapted_product.h"
 #include "engine/kernels/gated_mlp.h"
 #include "engine/kernels/head_loss.h"
 #include "engine/kernels/matmul.h"
@@ -67,7 +68,8 @@ std::vector<StageDef> make_stages(const std::vector<GroupDef>& groups, const Mod
 // x through the weight at a place, and through the adapter on it if there is one.
 at::Tensor linear(const StageParams& p, std::size_t place, const at::Tensor& x) {
   if (p.adapters.empty() || !p.adapters[place].a.defined()) return product(x, p[place]);
-  return adapted_product(x, p[place], p.adapters[place].a, p.adapters[place].b, p.adapter_scale);
+  const StageParams::Adapter& adapter = p.adapters[place];
+  return adapted_product(x, p[place], adapter.a, adapter.b, p.adapter_scale, adapter.dropout);
 }
 
 at::Tensor feed_forward(const StageParams& p, const at::Tensor& m) {
