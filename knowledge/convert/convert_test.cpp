@@ -171,6 +171,99 @@ TEST(Convert, HalfPrecisionBecomesBf16WhereItIsAllThereIs) {
   EXPECT_FALSE(assumed_reason(c, "model").empty());
 }
 
+constexpr std::string_view kAdapters = R"({
+  "model": "some/model",
+  "data": {"path": "train.jsonl", "max_seq_len": 1024},
+  "output": "out",
+  "ranks": 4,
+  "epochs": 1,
+  "lora": {
+    "rank": 8,
+    "alpha": 24,
+    "target_modules": ["q_proj", "v_proj"],
+    "dropout": 0.05
+  }
+})";
+
+TEST(Convert, AdaptersOfARunSpecAreAxolotlsAndComeBack) {
+  const Conversion c = converted(input_of(kAdapters), "axolotl");
+  for (const char* line : {"adapter: lora\n", "lora_r: 8\n", "lora_alpha: 24\n", "lora_dropout: 0.05\n",
+                           "lora_target_modules:\n  - q_proj\n  - v_proj\n"}) {
+    EXPECT_TRUE(contains(c.text, line)) << line << c.text;
+  }
+  for (const Dropped& one : c.dropped) EXPECT_FALSE(contains(one.key, "lora")) << one.key << ": " << one.reason;
+  const Conversion back = converted(input_of(c.text, cluster(4, 1)), "run-spec");
+  EXPECT_TRUE(back.effective.lora.kind == "lora" && back.effective.lora.rank == 8) << back.text;
+  EXPECT_EQ(back.effective.lora.alpha, 24);
+  EXPECT_EQ(back.effective.lora.dropout, 0.05);
+  EXPECT_EQ(back.effective.lora.targets, "q_proj,v_proj");
+}
+
+TEST(Convert, AdaptersOnEveryProjectionHaveOneWordInEachFormat) {
+  const Conversion c = converted(
+      input_of(replace_all(std::string(kAdapters), R"(["q_proj", "v_proj"])", R"(["all-linear"])")), "axolotl");
+  EXPECT_TRUE(contains(c.text, "lora_target_linear: true\n")) << c.text;
+  EXPECT_FALSE(contains(c.text, "lora_target_modules"));
+  EXPECT_EQ(converted(input_of(c.text, cluster(4, 1)), "run-spec").effective.lora.targets, "all-linear");
+}
+
+TEST(Convert, WhatHasNoAdaptersSaysSo) {
+  for (const auto& [target, words] : {std::pair<const char*, const char*>{"accelerate", "belongs to the script"},
+                                      {"trainer", "with PEFT"},
+                                      {"torchtitan", "would train all weights"}}) {
+    const Conversion c = converted(input_of(kAdapters), target);
+    ASSERT_NE(dropped(c, "lora.rank"), nullptr) << target;
+    EXPECT_EQ(dropped(c, "lora.rank")->line, 8);
+    EXPECT_TRUE(contains(dropped(c, "lora.rank")->reason, words)) << dropped(c, "lora.rank")->reason;
+    EXPECT_FALSE(c.effective.lora.kind);
+  }
+}
+
+constexpr std::string_view kQlora = R"(base_model: some/model
+datasets:
+  - path: data.jsonl
+    type: alpaca
+learning_rate: 1e-4
+micro_batch_size: 1
+sequence_len: 1024
+adapter: qlora
+load_in_4bit: true
+lora_r: 32
+lora_alpha: 16
+lora_target_modules:
+  - q_proj
+  - embed_tokens
+)";
+
+TEST(Convert, AQuantizedBaseBecomesAPlainOneInTheRunSpecAndIsNamed) {
+  const Conversion c = converted(input_of(kQlora, cluster(2, 1)), "run-spec");
+  EXPECT_EQ(c.effective.lora.kind, "lora") << c.text;
+  ASSERT_NE(dropped(c, "adapter"), nullptr);
+  EXPECT_TRUE(contains(dropped(c, "adapter")->reason, "no quantized base"));
+  EXPECT_EQ(c.effective.lora.targets, "q_proj");
+  ASSERT_NE(dropped(c, "lora_target_modules"), nullptr);
+  EXPECT_NE(dropped(c, "load_in_4bit"), nullptr);
+  EXPECT_EQ(dropped(converted(input_of(kQlora, cluster(2, 1)), "axolotl"), "adapter"), nullptr);
+}
+
+TEST(Convert, AdaptersOfOtherTrainersAreTheRunSpecsToo) {
+  const Conversion factory = converted(input_of("model_name_or_path: some/model\nstage: sft\ndo_train: true\n"
+                                                "dataset: mine\ntemplate: llama3\noutput_dir: out\n"
+                                                "finetuning_type: lora\nlora_rank: 4\nlora_target: all\n",
+                                                cluster(2, 1)),
+                                       "run-spec");
+  EXPECT_EQ(factory.effective.lora.rank, 4) << factory.text << factory.reason;
+  EXPECT_EQ(factory.effective.lora.alpha, 8);
+  EXPECT_EQ(factory.effective.lora.targets, "all-linear");
+  const Conversion trl = converted(
+      input_of("torchrun --nproc_per_node 2 sft.py --output_dir out --per_device_train_batch_size 1 --bf16 true "
+               "--model_name_or_path some/model --use_peft --lora_r 4 --lora_target_modules q_proj k_proj\n"),
+      "run-spec");
+  EXPECT_EQ(trl.effective.lora.rank, 4) << trl.text << trl.reason;
+  EXPECT_EQ(trl.effective.lora.dropout, 0.05);
+  EXPECT_EQ(trl.effective.lora.targets, "q_proj,k_proj");
+}
+
 TEST(Convert, TorchtitanHasNoFsdp1) {
   FitOptions options;
   options.fsdp_version = 1;

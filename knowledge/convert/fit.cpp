@@ -200,6 +200,37 @@ void fit_length(Effective& run, const Target& target, WriteNotes& notes) {
   run.schedule = "cosine";
 }
 
+// The engine has LoRA on the projections of blocks, and no quantized base.
+void fit_adapter(Effective& run, const Target& target, WriteNotes& notes) {
+  EffectiveLora& lora = run.lora;
+  if (!lora.kind) return;
+  if (!target.adapters) {
+    lora = {};
+    return;
+  }
+  if (target.family != "run-spec") return;
+  if (lora.kind == "qlora") {
+    notes.because("lora.kind", "the engine has no quantized base: the adapters stand beside unquantized weights");
+    lora.kind = "lora";
+  }
+  if (lora.kind != "lora") {
+    notes.because("lora.kind", "the engine has LoRA adapters only: all weights would be trained");
+    lora = {};
+    return;
+  }
+  if (!lora.targets || lora.targets == "all-linear") return;
+  static constexpr std::string_view kKnown[] = {"q_proj",    "k_proj",  "v_proj",   "o_proj",
+                                                "gate_proj", "up_proj", "down_proj"};
+  std::vector<std::string> known;
+  for (const auto name : split(*lora.targets, ',')) {
+    if (std::find(std::begin(kKnown), std::end(kKnown), name) != std::end(kKnown)) known.emplace_back(name);
+  }
+  const std::string kept = known.empty() ? "all-linear" : join(known, ",");
+  if (kept == *lora.targets) return;
+  notes.because("lora.targets", "the engine adapts the seven projections of a block only");
+  lora.targets = kept;
+}
+
 // torchtitan accumulates whole micro-batches of all its data-parallel ranks.
 void fit_batch(Effective& run, const Target& target, WriteNotes& notes) {
   if (target.family != "torchtitan" || !run.global_batch || !run.world_size) return;
@@ -237,6 +268,8 @@ void forget_secrets(Effective& run, WriteNotes& notes) {
   for (auto [field, value] : {std::pair<const char*, std::optional<std::string>*>{"model", &run.model},
                               {"data", &run.data},
                               {"output", &run.output},
+                              {"lora.adapter", &run.lora.adapter},
+                              {"lora.targets", &run.lora.targets},
                               {"wrap", &run.wrap}}) {
     if (!*value || find_secrets(**value).empty()) continue;
     notes.because(field, "it holds a secret, which is not copied");
@@ -255,6 +288,7 @@ Result<void> fit_run(Effective& run, const Target& target, const FitOptions& opt
   fit_precision(run, target, notes);
   fit_checkpointing(run, target, notes);
   fit_optimizer(run, target, notes);
+  fit_adapter(run, target, notes);
   fit_length(run, target, notes);
   fit_batch(run, target, notes);
   fit_seq_len(run, target, notes);

@@ -33,6 +33,8 @@ constexpr Reason kFields[] = {
     {"torchtitan", "epochs", "torchtitan counts steps only: set training.steps"},
     {"torchtitan", "warmup_ratio", "torchtitan counts warm-up in steps"},
     {"run-spec", "warmup_ratio", "the run spec counts warm-up in steps"},
+    {"torchtitan", "lora", "torchtitan's configuration file has no adapters: it would train all weights"},
+    {"trainer", "lora", "TrainingArguments have no adapters: the training script makes them with PEFT"},
     {"trainer", "packing", "TRL's SFTConfig has packing; TrainingArguments have not"},
     {"trainer", "seq_len", "the tokenization in the training script decides it"},
     {"trainer", "data", "the training script loads the data"},
@@ -85,6 +87,7 @@ constexpr Reason kSettings[] = {
 }  // namespace
 
 std::string reason_for(const Target& target, std::string_view field) {
+  if (field.rfind("lora.", 0) == 0) field = "lora";
   for (const Reason& row : kFields) {
     if ((row.family.empty() || row.family == target.family) && row.name == field) return std::string(row.text);
   }

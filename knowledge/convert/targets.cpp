@@ -38,6 +38,7 @@ Target axolotl() {
   t.fsdp1 = true;
   t.axes = {"dp_replicate", "dp_shard", "tp", "cp", "ep"};
   t.precisions = {"bf16", "fp16", "fp8", "fp32"};
+  t.adapters = true;
   t.write = write_axolotl;
   t.emit = write_yaml;
   return t;
@@ -68,6 +69,7 @@ Target run_spec() {
   t.axes = {"dp_replicate", "dp_shard"};
   t.precisions = {"bf16", "fp32"};
   t.schedules = {"cosine", "linear", "constant"};
+  t.adapters = true;
   t.adamw_only = true;
   t.whole_epochs = true;
   t.write = write_run_spec;

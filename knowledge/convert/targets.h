@@ -19,6 +19,7 @@ struct Target {
   std::vector<std::string_view> axes;        // mesh axes it has keys for
   std::vector<std::string_view> precisions;  // it can compute in
   std::vector<std::string_view> schedules;   // empty: transformers' names
+  bool adapters = false;                     // can say that adapters are trained
   bool adamw_only = false;
   bool steps_only = false, whole_epochs = false;
   Json (*write)(const Effective&, WriteNotes&) = nullptr;

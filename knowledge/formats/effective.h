@@ -17,6 +17,15 @@ struct EffectiveMesh {
   std::optional<long long> dp_replicate, dp_shard, tp, cp, sp, pp, ep;
 };
 
+// Adapters that are trained instead of the weights.
+struct EffectiveLora {
+  std::optional<std::string> kind;  // lora, qlora, or the file's own name
+  std::optional<long long> rank;
+  std::optional<double> alpha, dropout;
+  std::optional<std::string> targets;  // names of projections, or all-linear: every one of each block
+  std::optional<std::string> adapter;  // folder to go on from
+};
+
 struct Effective {
   std::optional<long long> world_size, nodes, processes_per_node;
   std::optional<std::string> strategy;    // fsdp (version open), fsdp1, fsdp2, hsdp, ddp, zero1-3, deepspeed, none
@@ -32,6 +41,7 @@ struct Effective {
   std::optional<long long> wrap_min_params;
   std::optional<bool> compile;
 
+  EffectiveLora lora;  // without kind: all weights are trained
   std::optional<std::string> model, data, output;
   std::optional<long long> micro_batch, grad_accum;  // sequences a rank and step of the model; steps a weight update
   std::optional<long long> global_batch;             // sequences a weight update over all ranks

@@ -21,6 +21,17 @@ const Fields<EffectiveMesh>& mesh_fields() {
   return fields;
 }
 
+const Fields<EffectiveLora>& effective_lora_fields() {
+  static const auto fields = Fields<EffectiveLora>{}
+                                 .add("kind", &EffectiveLora::kind, "lora, qlora, ...")
+                                 .add("rank", &EffectiveLora::rank, "width of the adapters")
+                                 .add("alpha", &EffectiveLora::alpha, "adapters count alpha / rank")
+                                 .add("dropout", &EffectiveLora::dropout, "of the adapters' input")
+                                 .add("targets", &EffectiveLora::targets, "projections, or all-linear")
+                                 .add("adapter", &EffectiveLora::adapter, "folder to go on from");
+  return fields;
+}
+
 void add_sharding(Fields<Effective>& fields) {
   using E = Effective;
   fields.add("world_size", &E::world_size, "ranks")
@@ -44,7 +55,8 @@ void add_sharding(Fields<Effective>& fields) {
 
 void add_training(Fields<Effective>& fields) {
   using E = Effective;
-  fields.add("model", &E::model, "name or folder")
+  fields.add("lora", &E::lora, "adapters that are trained instead of the weights", effective_lora_fields())
+      .add("model", &E::model, "name or folder")
       .add("data", &E::data, "name or path")
       .add("output", &E::output, "folder")
       .add("micro_batch", &E::micro_batch, "sequences a rank computes at once")
@@ -79,6 +91,13 @@ const Fields<Effective>& fields_of_run() {
   return fields;
 }
 
+void mask_strings(Json& fields) {
+  for (auto& value : fields) {
+    if (value.is_string()) value = quote_input(mask_secrets(value.get<std::string>()), 200);
+    if (value.is_object()) mask_strings(value);
+  }
+}
+
 }  // namespace
 
 const std::vector<FieldInfo>& effective_fields() {
@@ -88,10 +107,10 @@ const std::vector<FieldInfo>& effective_fields() {
 Json to_json(const Effective& run) {
   Json out = Json::object();
   fields_of_run().write(run, out);
-  if (out["mesh"].empty()) out.erase("mesh");
-  for (auto& value : out) {
-    if (value.is_string()) value = quote_input(mask_secrets(value.get<std::string>()), 200);
+  for (const char* part : {"mesh", "lora"}) {
+    if (out[part].empty()) out.erase(part);
   }
+  mask_strings(out);
   return out;
 }
 

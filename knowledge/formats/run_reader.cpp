@@ -1,5 +1,7 @@
 #include "knowledge/formats/run_reader.h"
 
+#include <algorithm>
+
 #include "base/text.h"
 
 namespace fx::knowledge {
@@ -71,6 +73,13 @@ void RunReader::wrap(const Node* policy, const Node* classes) {
   } else if (!low.empty()) {
     run.wrap = "default";
   }
+}
+
+void RunReader::lora_targets(const Node* node) {
+  const auto words = words_of(from("lora.targets", node));
+  if (words.empty()) return;
+  const bool all = std::any_of(words.begin(), words.end(), [](const auto& word) { return word == "all-linear"; });
+  run.lora.targets = all ? "all-linear" : join(words, ",");
 }
 
 void RunReader::optimizer(const Node* node) {

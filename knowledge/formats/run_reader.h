@@ -30,6 +30,7 @@ class RunReader {
   void axis(const char* name, std::optional<long long>& out, const Node* node);
   void state_dict(const Node* node);                   // FULL_STATE_DICT and its like
   void wrap(const Node* policy, const Node* classes);  // accelerate's names of both
+  void lora_targets(const Node* node);                 // PEFT's names, or all-linear
   void optimizer(const Node* node);                    // transformers' names
   void schedule(const Node* node);
   void precision_switches(const Node* bf16, const Node* fp16);  // the last one that is on wins

@@ -176,6 +176,12 @@ class Converted(unittest.TestCase):
             config = AxolotlInputConfig(**values)
             self.assertEqual(config.micro_batch_size, run["micro_batch"])
             self.assertEqual(config.learning_rate, run["learning_rate"])
+            lora = run.get("lora", {})
+            self.assertEqual(config.adapter, lora.get("kind"))
+            if lora:
+                self.assertEqual((config.lora_r, config.lora_alpha, config.lora_dropout), tuple(lora.get(k) for k in ("rank", "alpha", "dropout")))
+                targets = "all-linear" if config.lora_target_linear else ",".join(config.lora_target_modules or []) or None
+                self.assertEqual(targets, lora.get("targets"))
             if sharded(run):
                 self.assertEqual(int(config.fsdp_version), run["fsdp_version"])
                 self.assertEqual(config.fsdp_config.offload_params, run["cpu_offload"])

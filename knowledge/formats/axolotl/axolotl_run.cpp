@@ -77,6 +77,19 @@ void read_training(const AxolotlView& view, RunReader& reader) {
   reader.integer("seed", run.seed, view.top("seed"));
 }
 
+void read_adapter(const AxolotlView& view, RunReader& reader) {
+  EffectiveLora& lora = reader.run.lora;
+  if (!is_set(view.top("adapter"))) return;
+  reader.text("lora.kind", lora.kind, view.top("adapter"));
+  reader.integer("lora.rank", lora.rank, view.top("lora_r"));
+  reader.number("lora.alpha", lora.alpha, view.top("lora_alpha"));
+  lora.dropout = 0.0;
+  reader.number("lora.dropout", lora.dropout, view.top("lora_dropout"));
+  reader.lora_targets(view.top("lora_target_modules"));
+  if (is_true(reader.from("lora.targets", view.top("lora_target_linear")))) lora.targets = "all-linear";
+  reader.text("lora.adapter", lora.adapter, view.top("lora_model_dir"));
+}
+
 }  // namespace
 
 void read_axolotl_run(RunReader& reader) {
@@ -96,6 +109,7 @@ void read_axolotl_run(RunReader& reader) {
   run.activation_checkpointing = is_true(inside) || (is_set(outside) && !is_false(outside)) ? "full" : "none";
   read_batch(view, reader);
   read_training(view, reader);
+  read_adapter(view, reader);
 }
 
 }  // namespace fx::knowledge

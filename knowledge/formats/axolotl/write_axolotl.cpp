@@ -1,4 +1,5 @@
 // An axolotl yaml.
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "base/text.h"
@@ -61,6 +62,25 @@ void add_training(const Effective& run, WriteNotes& notes, Json& out) {
   put(out, "max_grad_norm", run.max_grad_norm);
 }
 
+void add_adapter(const EffectiveLora& lora, WriteNotes& notes, Json& out) {
+  if (!lora.kind) return;
+  out["adapter"] = *lora.kind;
+  if (lora.kind == "qlora") out["load_in_4bit"] = true;
+  put(out, "lora_r", lora.rank);
+  if (lora.alpha) {
+    if (*lora.alpha != std::floor(*lora.alpha)) notes.because("lora.alpha", "axolotl takes whole numbers");
+    out["lora_alpha"] = static_cast<long long>(std::llround(*lora.alpha));
+  }
+  put(out, "lora_dropout", lora.dropout);
+  put(out, "lora_model_dir", lora.adapter);
+  if (lora.targets == "all-linear") {
+    out["lora_target_linear"] = true;
+  } else if (lora.targets) {
+    out["lora_target_modules"] = Json::array();
+    for (const auto name : split(*lora.targets, ',')) out["lora_target_modules"].push_back(std::string(name));
+  }
+}
+
 void add_mesh(const EffectiveMesh& mesh, Json& out) {
   put(out, "dp_replicate_size", mesh.dp_replicate);
   put(out, "dp_shard_size", mesh.dp_shard);
@@ -76,6 +96,7 @@ Json write_axolotl(const Effective& run, WriteNotes& notes) {
   Json out = Json::object();
   add_data(run, notes, out);
   add_training(run, notes, out);
+  add_adapter(run.lora, notes, out);
   const std::string precision = run.precision.value_or("");
   if (precision == "bf16" || precision == "fp16" || precision == "fp8") out[precision] = true;
   put(out, "torch_compile", run.compile);

@@ -9,6 +9,26 @@ const Node* top(const RunReader& reader, std::string_view name) {
   return reader.input.root().find(name);
 }
 
+// LoRA is the project's default.
+void read_adapter(RunReader& reader) {
+  EffectiveLora& lora = reader.run.lora;
+  const Node* type = reader.from("lora.kind", top(reader, "finetuning_type"));
+  const Node* bits = reader.from("lora.kind", top(reader, "quantization_bit"));
+  const std::string kind = is_set(type) ? text_of(type) : "lora";
+  if (kind == "full" || kind == "freeze") return;
+  lora.kind = kind == "lora" && is_set(bits) ? "qlora" : kind;
+  lora.rank = 8;
+  reader.integer("lora.rank", lora.rank, top(reader, "lora_rank"));
+  lora.alpha = 2 * static_cast<double>(*lora.rank);
+  reader.number("lora.alpha", lora.alpha, top(reader, "lora_alpha"));
+  lora.dropout = 0.0;
+  reader.number("lora.dropout", lora.dropout, top(reader, "lora_dropout"));
+  lora.targets = "all-linear";
+  const Node* targets = reader.from("lora.targets", top(reader, "lora_target"));
+  if (is_set(targets) && text_of(targets) != "all") reader.lora_targets(targets);
+  reader.text("lora.adapter", lora.adapter, top(reader, "adapter_name_or_path"));
+}
+
 void read_v0(RunReader& reader) {
   Effective& run = reader.run;
   read_trainer_run(reader);
@@ -18,6 +38,7 @@ void read_v0(RunReader& reader) {
   // The project turns checkpointing on by itself.
   const Node* off = reader.from("activation_checkpointing", top(reader, "disable_gradient_checkpointing"));
   run.activation_checkpointing = is_true(off) ? "none" : "full";
+  read_adapter(reader);
 }
 
 void read_v1_sharding(RunReader& reader) {

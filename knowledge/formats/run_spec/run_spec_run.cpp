@@ -97,6 +97,24 @@ void read_optimizer(const OptimizerSpec& spec, RunReader& reader) {
   run.max_grad_norm = spec.clip_grad;
 }
 
+void read_lora(const LoraSpec& spec, RunReader& reader) {
+  const auto at = [&](const std::string& field, const std::string& path) {
+    return reader.from("lora." + field, reader.input.root().at(path));
+  };
+  EffectiveLora& lora = reader.run.lora;
+  at("kind", "lora");
+  lora.kind = "lora";
+  at("rank", "lora.rank");
+  lora.rank = spec.rank;
+  at("alpha", "lora.alpha");
+  lora.alpha = spec.alpha;
+  at("dropout", "lora.dropout");
+  lora.dropout = spec.dropout;
+  lora.targets = "all-linear";
+  reader.lora_targets(reader.input.root().at("lora.target_modules"));
+  reader.text("lora.adapter", lora.adapter, reader.input.root().at("lora.adapter"));
+}
+
 }  // namespace
 
 void read_run_spec_run(RunReader& reader) {
@@ -105,6 +123,7 @@ void read_run_spec_run(RunReader& reader) {
   read_sharding(parsed->spec, reader);
   read_training(parsed->spec, reader);
   read_optimizer(parsed->spec.optimizer, reader);
+  if (parsed->spec.lora) read_lora(*parsed->spec.lora, reader);
 }
 
 }  // namespace fx::knowledge

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "base/text.h"
 #include "knowledge/formats/run_writer.h"
 #include "spec/run_spec.h"
 
@@ -52,6 +53,19 @@ void set_fsdp(const Effective& run, RunSpec& spec) {
                                                              : ActivationCheckpointing::kFull;
 }
 
+void set_lora(const Effective& run, RunSpec& spec) {
+  if (!run.lora.kind) return;
+  LoraSpec& lora = spec.lora.emplace();
+  lora.rank = run.lora.rank.value_or(lora.rank);
+  lora.alpha = run.lora.alpha.value_or(2 * static_cast<double>(lora.rank));
+  lora.dropout = run.lora.dropout.value_or(0);
+  lora.adapter = run.lora.adapter.value_or("");
+  if (run.lora.targets) {
+    lora.target_modules.clear();
+    for (const auto name : split(*run.lora.targets, ',')) lora.target_modules.emplace_back(name);
+  }
+}
+
 }  // namespace
 
 Json write_run_spec(const Effective& run, WriteNotes& notes) {
@@ -64,11 +78,13 @@ Json write_run_spec(const Effective& run, WriteNotes& notes) {
   set_batch(run, spec);
   set_optimizer(run, spec.optimizer);
   set_fsdp(run, spec);
+  set_lora(run, spec);
   spec.checkpoint.every = run.save_every.value_or(0);
   spec.checkpoint.keep = run.save_keep.value_or(spec.checkpoint.keep);
   spec.seed = run.seed.value_or(spec.seed);
   Json out = to_json(spec);
   if (spec.name.empty()) out.erase("name");
+  if (spec.lora && spec.lora->adapter.empty()) out["lora"].erase("adapter");
   return out;
 }
 

@@ -3,6 +3,28 @@
 #include "knowledge/formats/run_reader.h"
 
 namespace fx::knowledge {
+namespace {
+
+// A model builder with "lora" in its name has its settings beside it.
+void read_adapter(RunReader& reader) {
+  const auto at = [&](std::string_view path) { return reader.input.root().at(path); };
+  EffectiveLora& lora = reader.run.lora;
+  const Node* component = at("model._component_");
+  const std::string builder = text_of(component);
+  if (!contains(builder, "lora_")) return;
+  reader.from("lora.kind", component);
+  lora.kind = contains(builder, "qlora_") ? "qlora" : "lora";
+  reader.integer("lora.rank", lora.rank, at("model.lora_rank"));
+  reader.number("lora.alpha", lora.alpha, at("model.lora_alpha"));
+  lora.dropout = 0.0;
+  reader.number("lora.dropout", lora.dropout, at("model.lora_dropout"));
+  reader.lora_targets(at("model.lora_attn_modules"));
+  if (lora.targets) lora.targets = replace_all(*lora.targets, "output_proj", "o_proj");
+  if (is_true(reader.from("lora.targets", at("model.apply_lora_to_mlp"))))
+    lora.targets = (lora.targets ? *lora.targets + "," : "") + "gate_proj,up_proj,down_proj";
+}
+
+}  // namespace
 
 void read_torchtune_run(RunReader& reader) {
   const auto top = [&](std::string_view name) { return reader.input.root().find(name); };
@@ -38,6 +60,7 @@ void read_torchtune_run(RunReader& reader) {
   reader.number("weight_decay", run.weight_decay, at("optimizer.weight_decay"));
   reader.integer("warmup_steps", run.warmup_steps, at("lr_scheduler.num_warmup_steps"));
   reader.number("max_grad_norm", run.max_grad_norm, top("clip_grad_norm"));
+  read_adapter(reader);
 }
 
 }  // namespace fx::knowledge

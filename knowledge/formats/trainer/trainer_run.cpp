@@ -78,6 +78,19 @@ void read_optimizer(const TrainerView& view, RunReader& reader) {
   reader.number("max_grad_norm", run.max_grad_norm, view.argument("max_grad_norm"));
 }
 
+// Flags of TRL's scripts, which make the adapter with PEFT.
+void read_adapter(const TrainerView& view, RunReader& reader) {
+  EffectiveLora& lora = reader.run.lora;
+  if (!is_true(view.argument("use_peft"))) return;
+  reader.from("lora.kind", view.argument("use_peft"));
+  lora.kind = is_true(reader.from("lora.kind", view.argument("load_in_4bit"))) ? "qlora" : "lora";
+  lora.rank = 16, lora.alpha = 32.0, lora.dropout = 0.05;  // TRL's defaults
+  reader.integer("lora.rank", lora.rank, view.argument("lora_r"));
+  reader.number("lora.alpha", lora.alpha, view.argument("lora_alpha"));
+  reader.number("lora.dropout", lora.dropout, view.argument("lora_dropout"));
+  reader.lora_targets(view.argument("lora_target_modules"));
+}
+
 void read_arguments(const TrainerView& view, RunReader& reader) {
   Effective& run = reader.run;
   if (!run.precision) run.precision = "fp32";
@@ -96,6 +109,7 @@ void read_arguments(const TrainerView& view, RunReader& reader) {
   reader.integer("seed", run.seed, view.argument("seed"));
   read_schedule(view, reader);
   read_optimizer(view, reader);
+  read_adapter(view, reader);
 }
 
 long long ranks_of(const TrainerView& view, const Input& input) {

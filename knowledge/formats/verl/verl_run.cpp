@@ -1,8 +1,31 @@
 // The actor's run of verl's overrides.
+#include "base/text.h"
 #include "knowledge/formats/run_reader.h"
 #include "knowledge/formats/verl/verl.h"
 
 namespace fx::knowledge {
+namespace {
+
+// A rank above 0 turns adapters on.
+void read_adapter(const VerlView& view, const std::string& model, RunReader& reader) {
+  const auto rank = integer_of(view.get(model + ".lora_rank"));
+  if (!rank || *rank <= 0) return;
+  EffectiveLora& lora = reader.run.lora;
+  reader.from("lora.kind", view.get(model + ".lora_rank"));
+  lora.kind = "lora";
+  reader.integer("lora.rank", lora.rank, view.get(model + ".lora_rank"));
+  lora.alpha = 16.0;
+  reader.number("lora.alpha", lora.alpha, view.get(model + ".lora_alpha"));
+  lora.targets = "all-linear";
+  if (const Node* targets = view.get(model + ".target_modules"); is_set(targets)) {
+    Node plain = *targets;  // "[q_proj,v_proj]", as Hydra takes lists
+    for (const char* mark : {"[", "]", "'", "\""}) plain.text = replace_all(plain.text, mark, "");
+    reader.lora_targets(&plain);
+  }
+  reader.text("lora.adapter", lora.adapter, view.get(model + ".lora_adapter_path"));
+}
+
+}  // namespace
 
 void read_verl_run(RunReader& reader) {
   const VerlView view = verl_view(reader.input);
@@ -45,6 +68,7 @@ void read_verl_run(RunReader& reader) {
     run.activation_checkpointing = is_false(reader.from("activation_checkpointing", recompute)) ? "none" : "full";
     reader.number("learning_rate", run.learning_rate, view.get(actor + ".optim.lr"));
   }
+  read_adapter(view, view.sft ? "model" : "actor_rollout_ref.model", reader);
   reader.text("data", run.data, view.get("data.train_files"));
   reader.number("epochs", run.epochs, view.get("trainer.total_epochs"));
   reader.integer("save_every", run.save_every, view.get("trainer.save_freq"));
