@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
 """fsdp-engine against Python FSDP2: same weights, documents, LibTorch and machine, run in turns. Writes build/bench/engine.{json,md}.
 
-bench_engine.py [--modes bf16,fp32,checkpointed,packed] [--alternations 3] [--steps 2]
+bench_engine.py [--modes bf16,fp32,checkpointed,packed] [--alternations 3] [--steps 2] [--third]
 First FSDP2 tries one step of each of its settings (packed: rows of single documents grouped by length, or one row in all; parameters
 kept or resharded): the fastest one plays. Then both sides in turns, each with one warm-up step and --steps measured ones a turn.
+--third: FSDP2 with the same setting on our shared-memory backend plays too (`fsdp2_on_shm`): what faster transport alone gives it, so that
+the rest of the engine's lead is computation.
 """
 import argparse
 import json
@@ -22,6 +24,7 @@ from workloads import MODEL, RANKS, ROOT
 
 HERE = pathlib.Path(__file__).resolve().parent
 ENGINE = pathlib.Path(os.environ.get("FX_ENGINE_BINARY", ROOT / "build/bin/fsdp-engine"))
+PYTHON_MODULES = pathlib.Path(os.environ.get("FX_PYTHON_MODULES", ROOT / "build/release/python"))
 LR = 2e-4
 MODES = {  # dtype, checkpointing, documents, layouts that FSDP2 may choose from, tokens a document at most
     "bf16": ("bf16", False, "fixed", ("padded",), 512),
@@ -58,13 +61,13 @@ def start(command, environment, port, limit=None):
     return outputs[0][0]
 
 
-def run_fsdp2(folder, mode, steps, reshard, layout, limit=None):
+def run_fsdp2(folder, mode, steps, reshard, layout, limit=None, backend="gloo"):
     import support
     dtype, checkpointing = MODES[mode][:2]
     settings = {"model": str(MODEL), "shares": str(folder / "shares.json"), "dtype": dtype, "checkpointing": checkpointing, "reshard": reshard,
-                "layout": layout, "steps": steps, "lr": LR}
+                "layout": layout, "steps": steps, "lr": LR, "backend": backend}
     (folder / "settings.json").write_text(json.dumps(settings))
-    out = start([sys.executable, HERE / "fsdp2_side.py", folder / "settings.json"], {}, support.free_port(), limit)
+    out = start([sys.executable, HERE / "fsdp2_side.py", folder / "settings.json"], {"FX_PYTHON_MODULES": str(PYTHON_MODULES)}, support.free_port(), limit)
     return json.loads(out.splitlines()[-1])
 
 
@@ -108,10 +111,10 @@ def flops_per_token(length):
     return 6 * (layers * block + hidden * c["vocab_size"]) + 6 * layers * heads * 2 * size * length
 
 
-def play(total, run, *arguments):
+def play(total, run, *arguments, **options):
     """One turn of a side. Keeps the measured steps: the first warms up. The CPU time is that of all ranks, start-up and warm-up included."""
     before = cpu_seconds()
-    turn = run(*arguments)
+    turn = run(*arguments, **options)
     total.setdefault("cpu_seconds", []).append(cpu_seconds() - before)
     total.setdefault("seconds", []).extend(turn["seconds"][1:])
     total["losses"] = turn["losses"]
@@ -145,27 +148,35 @@ def setting_name(reshard, layout):
     return f"{'resharded' if reshard else 'kept'}, {layout}"
 
 
-def measure(folder, mode, alternations, steps):
+def measure(folder, mode, alternations, steps, third):
     shares = json.loads((folder / "shares.json").read_text())
     tokens = sum(len(d) for share in shares for d in share)
     best, trials = fastest_setting(folder, mode)
-    engine, theirs, peaks, loads = {}, {}, [], [os.getloadavg()[0]]
+    engine, theirs, on_shm, peaks, loads = {}, {}, {}, [], [os.getloadavg()[0]]
     for turn in range(alternations):
         peaks.append(gemm_peak())
         play(engine, run_engine, folder, mode, steps + 1)
         play(theirs, run_fsdp2, folder, mode, steps + 1, *best)
+        if third:
+            play(on_shm, run_fsdp2, folder, mode, steps + 1, *best, backend="shm")
         loads.append(os.getloadavg()[0])
-        print(f"  {mode} turn {turn + 1}: engine {engine['seconds'][-1]:.2f} s a step, FSDP2 {theirs['seconds'][-1]:.2f}", flush=True)
-    for side in (engine, theirs):
-        side["tokens_per_s"] = tokens / statistics.median(side["seconds"])
+        also = f", on shared memory {on_shm['seconds'][-1]:.2f}" if third else ""
+        print(f"  {mode} turn {turn + 1}: engine {engine['seconds'][-1]:.2f} s a step, FSDP2 {theirs['seconds'][-1]:.2f}{also}", flush=True)
+    for side in (engine, theirs, on_shm):
+        if side:
+            side["tokens_per_s"] = tokens / statistics.median(side["seconds"])
     # Attention in a document of n tokens costs as in a sequence of that length: the mean over tokens.
     length = sum(len(d)**2 for share in shares for d in share) / tokens
     peak = statistics.median(peaks)
+    extra = {}
+    if third:
+        extra["fsdp2_on_shm"] = {"transport_ratio": on_shm["tokens_per_s"] / theirs["tokens_per_s"],
+                                 "compute_ratio": engine["tokens_per_s"] / on_shm["tokens_per_s"], **on_shm}
     return {"tokens_per_s_ratio": engine["tokens_per_s"] / theirs["tokens_per_s"], "rss_ratio": engine["peak_bytes"] / theirs["peak_bytes"],
             "max_loss_rel_diff": max(abs(a - b) / abs(b) for a, b in zip(engine["losses"], theirs["losses"])),
             "gemm_peak_fraction": engine["tokens_per_s"] / RANKS * flops_per_token(length) / (peak * 1e9), "gemm_peak_gflops_a_rank": peaks,
             "tokens_a_step": tokens, "load_average": loads, "engine": engine,
-            "fsdp2": {"setting": setting_name(*best), "trial_seconds": trials, **theirs}}
+            "fsdp2": {"setting": setting_name(*best), "trial_seconds": trials, **theirs}, **extra}
 
 
 def table(result):
@@ -179,6 +190,7 @@ def table(result):
             rows.append(f"| {mode} | {r['engine']['tokens_per_s']:.0f} | {theirs['tokens_per_s']:.0f} ({theirs['setting']}) | {r['tokens_per_s_ratio']:.2f} | "
                         f"{r['rss_ratio']:.2f} | {r['gemm_peak_fraction']:.2f} | {r['max_loss_rel_diff']:.1e} | {cpu} | "
                         f"{min(r['load_average']):.1f} to {max(r['load_average']):.1f} |")
+    rows += third_column(result)
     rows += ["", "| mode, step | engine loss | FSDP2 loss |", "|---|---|---|"]
     for mode in (m for m in MODES if m in result):
         r = result[mode]
@@ -187,15 +199,33 @@ def table(result):
     return "\n".join(rows) + "\n"
 
 
+def third_column(result):
+    """How much of the lead is transport, where it was measured."""
+    modes = [mode for mode in MODES if "fsdp2_on_shm" in result.get(mode, {})]
+    if not modes:
+        return []
+    rows = ["", "| mode | FSDP2 tokens/s on Gloo | FSDP2 on our shared-memory backend | engine | gain by transport | gain by computation | its losses differ from Gloo's by |",
+            "|---|---|---|---|---|---|---|"]
+    for mode in modes:
+        shm, theirs = result[mode]["fsdp2_on_shm"], result[mode]["fsdp2"]
+        difference = max(abs(a - b) / abs(b) for a, b in zip(shm["losses"], theirs["losses"]))
+        rows.append(f"| {mode} | {theirs['tokens_per_s']:.0f} | {shm['tokens_per_s']:.0f} | {result[mode]['engine']['tokens_per_s']:.0f} | "
+                    f"{shm['transport_ratio']:.2f} | {shm['compute_ratio']:.2f} | {difference:.1e} |")
+    return rows
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--modes", default=",".join(MODES))
     parser.add_argument("--alternations", type=int, default=3)
     parser.add_argument("--steps", type=int, default=2)
+    parser.add_argument("--third", action="store_true", help="FSDP2 on our shared-memory backend too")
     options = parser.parse_args()
     unknown = [m for m in options.modes.split(",") if m not in MODES]
     if unknown:
         parser.error(f"no mode {unknown[0]}; there are {', '.join(MODES)}")
+    if options.third and not list(PYTHON_MODULES.glob("fsdp_shm*.so")):
+        parser.error(f"there is no module fsdp_shm in {PYTHON_MODULES}: build it (ninja fsdp_shm; it needs python3-dev)")
     out = ROOT / "build/bench"
     out.mkdir(parents=True, exist_ok=True)
     conversations = workloads.text_tokens()
@@ -207,7 +237,7 @@ def main():
             folder = pathlib.Path(name)
             shares = workloads.packed(conversations, 4064) if MODES[mode][2] == "packed" else workloads.fixed_length(conversations, 512, 2)
             workloads.write(folder, shares)
-            result[mode] = measure(folder, mode, options.alternations, options.steps)
+            result[mode] = measure(folder, mode, options.alternations, options.steps, options.third)
     file.write_text(json.dumps(result, indent=1) + "\n")
     (out / "engine.md").write_text(table(result))
     print(f"\n{RANKS} ranks with one thread each on {os.cpu_count()} cores\n")

@@ -65,7 +65,10 @@ def main(path):
     with open(path, encoding="utf-8") as file:
         settings = json.load(file)
     torch.set_num_threads(1)
-    dist.init_process_group("gloo")
+    if settings["backend"] == "shm":
+        sys.path.insert(0, os.environ["FX_PYTHON_MODULES"])
+        import fsdp_shm  # noqa: F401  (registers the backend)
+    dist.init_process_group(settings["backend"])
     rank, world = dist.get_rank(), dist.get_world_size()
     model = AutoModelForCausalLM.from_pretrained(settings["model"], dtype=torch.float32, attn_implementation="sdpa")
     model.train()
