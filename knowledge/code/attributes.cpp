@@ -14,9 +14,10 @@ namespace {
 constexpr std::size_t kMaxMembers = 256;
 
 // Attributes whose value is a process rank, whatever object has them (accelerator, fabric, strategy, state).
-constexpr std::array<std::string_view, 9> kRankAttributes = {
-    "should_save",    "is_main_process", "is_local_main_process", "process_index", "local_process_index",
-    "is_global_zero", "global_rank",     "is_last_process",       "is_rank_zero"};
+constexpr std::array<std::string_view, 11> kRankAttributes = {
+    "should_save",     "is_main_process",       "is_local_main_process", "process_index",
+    "is_rank_zero",    "local_process_index",   "is_global_zero",        "global_rank",
+    "is_last_process", "is_world_process_zero", "is_local_process_zero"};
 
 bool is_rank_attribute(std::string_view name) {
   for (const std::string_view some : kRankAttributes) {

@@ -95,6 +95,7 @@ Object* Interpreter::item_of(Object* object, Object* key, Node node) {
                       : nullptr;
   value->receiver = owner;
   value->callee = "[]";
+  value->element = owner->type == Type::kParameters;
   if (is_own_part(*owner, which)) value->taints |= kUneven | kLocal;
   return value;
 }
@@ -105,9 +106,18 @@ Object* Interpreter::element_of_sequence(Object* from, Node node) {
     for (Object* item : from->items) row->items.push_back(element_of(item, node));
     return row;
   }
+  if (from->callee == ".items") {  // of a dict: any key with any value
+    Object* pair = make(Type::kSequence, node);
+    Object* held = from->items.front()->items[1];
+    for (const Object* item : from->items) held = join(held, item->items[1], 0);
+    pair->items = {text_object("", false, node), held};
+    return pair;
+  }
   Object* value = from->items.front();
   for (std::size_t i = 1; i < from->items.size() && i < kMaxJoined; ++i) value = join(value, from->items[i], 0);
-  return value;
+  // [f for i, f in enumerate(files) if i % world == rank]: this rank's own
+  const bool own = from->callee == "comprehension" && from->has(kLocal) && from->has(kUneven);
+  return own ? join(value, nullptr, kLocal) : value;
 }
 
 Object* Interpreter::element_of(Object* iterable, Node node) {

@@ -116,6 +116,10 @@ Object* Interpreter::binary(Node node) {
     value->items = a->items;
     for (Object* item : b->items) value->items.push_back(item);
   }
+  if (sign == "+" && a->type == Type::kModel && b->type == Type::kModel) {  // two lists of modules
+    value->type = Type::kSequence;
+    value->items = {element_of(left, node), element_of(right, node)};
+  }
   if (sign == "+" && fills_up(*b, *a)) value->taints &= static_cast<Taints>(~kUneven);
   if (a->constant && b->constant && a->type != Type::kText && b->type != Type::kText) {
     const auto result = computed(sign, a->number, b->number);

@@ -178,6 +178,21 @@ bool is_mean_loss(const Object& object) {
   return reduction == nullptr || is_constant_text(reduction, "mean");
 }
 
+// 0.5 * (a + b), (a + b) / 2: the mean of two losses; the sum. nullptr: something else.
+const Object* sum_that_is_halved(const Object& object) {
+  if ((object.callee != "*" && object.callee != "/") || object.made_by == nullptr || object.made_by->list.size() != 2)
+    return nullptr;
+  const bool product = object.callee == "*";
+  for (const std::size_t place : {std::size_t{1}, std::size_t{0}}) {
+    const Argument& factor = object.made_by->list[place];
+    const Object* sum = main_of(object.made_by->list[1 - place].value);
+    const bool half = main_of(factor.value)->number == (product ? 0.5 : 2) &&
+                      (factor.node.is("float") || factor.node.is("integer"));  // written here: no scale from elsewhere
+    if (half && sum->callee == "+" && (product || place == 1)) return sum;
+  }
+  return nullptr;
+}
+
 bool scales(const Object& object) {
   for (const std::string_view sign :
        {"/", "*", "/=", "*=", ".div", ".div_", ".mul", ".mul_", ".sum", "torch.div", "torch.mul"}) {
@@ -211,6 +226,7 @@ bool is_unscaled_mean(const Object* loss, int& budget) {
     }
     return true;
   }
+  if (const Object* sum = sum_that_is_halved(*loss)) return is_unscaled_mean(sum, budget);
   if (scales(*loss)) return false;
   if (is_mean_loss(*loss)) return true;
   // The loss that a model of the files gives.

@@ -114,6 +114,17 @@ bool cache_set_to(const Event& event, bool on) {
   return value != nullptr && (on ? value->is_true() : value->is_false());
 }
 
+// model.config, or a config that a model is built from later.
+const Object* model_of_config(const Trace& trace, const Object* config) {
+  for (const Event& event : trace.events) {
+    const bool builds = event.is(EventKind::kCall) && event.result != nullptr && event.result->type == Type::kModel;
+    if (builds && (event.argument("config") == config ||
+                   (ends_with_part(event.callee, "from_config") && event.argument("config", 0) == config)))
+      return event.result;
+  }
+  return root_of(config->parent == nullptr ? config : config->parent);
+}
+
 const Event* checkpointed(const Trace& trace, const Object* model) {
   for (const Event& event : trace.events) {
     if (event.is(EventKind::kCheckpointWrap) && same_model(event.subject, model)) return &event;
@@ -143,7 +154,7 @@ void check_cache_in_trace(const Trace& trace, Findings& findings) {
         !cache_off_after(trace, event))
       findings.at(event.file, cache->node);
     if (!cache_set_to(event, true)) continue;
-    const Object* model = root_of(event.receiver->parent == nullptr ? event.receiver : event.receiver->parent);
+    const Object* model = model_of_config(trace, event.receiver);
     const Event* wrap = checkpointed(trace, model);
     if (wrap == nullptr || cache_off_after(trace, event)) continue;
     if (trains_after(trace, event, model) || !trains_before(trace, event)) findings.at(event);

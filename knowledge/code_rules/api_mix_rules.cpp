@@ -108,7 +108,8 @@ void fsdp_api_mix(const Program& program, Findings& findings) {
 namespace {
 
 bool is_retired(const Import& import) {
-  return import.written.starts_with("torch.distributed._composable.");
+  return import.written.starts_with("torch.distributed._composable.fsdp") ||
+         import.written.starts_with("torch.distributed._composable.fully_shard");
 }
 
 // One branch of a test of the version, or of a try; another branch imports the same from where it is now.

@@ -63,6 +63,17 @@ Kind kind_of(const Trace& trace, const Object* value) {
   return value->created >= 0 && value->created < static_cast<int>(shard->index) ? Kind::kPlain : Kind::kSharded;
 }
 
+// if isinstance(p, DTensor): ... else: ...
+bool tells_them_apart(const Event& event) {
+  for (const Guard* guard = event.guard; guard != nullptr; guard = guard->outer) {
+    const Object* test = main_of(guard->value);
+    if (test == nullptr || test->callee != "isinstance" || test->made_by == nullptr || test->made_by->list.size() != 2)
+      continue;
+    if (ends_with_part(main_of(test->made_by->list[1].value)->name, "DTensor")) return true;
+  }
+  return false;
+}
+
 bool is_mixed(const Trace& trace, const std::vector<const Object*>& sides) {
   bool sharded = false, plain = false;
   for (const Object* side : sides) {
@@ -82,7 +93,8 @@ void dtensor_plain_mix(const Program& program, Findings& findings) {
           event.is(EventKind::kCall) && std::ranges::find(kElementwise, event.callee) != kElementwise.end();
       const bool function =
           event.is(EventKind::kCall) && (event.callee == "torch.lerp" || event.callee == "torch._foreach_lerp_");
-      if ((!method && !function && !event.is(EventKind::kOperator)) || inside_forward(event)) continue;
+      if ((!method && !function && !event.is(EventKind::kOperator)) || inside_forward(event) || tells_them_apart(event))
+        continue;
       if (context_of(event, "torch.distributed.tensor.experimental.implicit_replication") != nullptr) continue;
       std::vector<const Object*> sides;
       if (method) sides.push_back(event.receiver);

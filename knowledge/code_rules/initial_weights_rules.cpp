@@ -60,8 +60,17 @@ const Guard* loaded_by_some(const Object* given) {
   return others ? some : nullptr;
 }
 
+// model, criterion = build(args)
+bool is_built_beside_others(const Object& model) {
+  const Object* made = model.callee == "[]" ? main_of(model.receiver) : nullptr;
+  if (made == nullptr || made->callee.empty() || made->callee[0] == '.' || made->made_by == nullptr) return false;
+  const std::string_view name = last_part(made->callee);
+  return name.starts_with("build") || name.starts_with("create") || name.starts_with("make");
+}
+
 bool random_init(const Object* model) {
   const Object* core = core_of(model);
+  if (core != nullptr && core->type == Type::kModel && core->created >= 0 && is_built_beside_others(*core)) return true;
   return core != nullptr && core->type == Type::kModel && core->created >= 0 && core->parent == nullptr &&
          !is_pretrained(core) && !core->callee.empty() && core->callee[0] != '.' && core->callee != "copy.deepcopy";
 }

@@ -271,9 +271,7 @@ void tied_weights_split(const Program& program, Findings& findings) {
       const Event* first = group_of(trace, one);
       const Event* second = group_of(trace, other);
       if (first == nullptr && second == nullptr) continue;
-      if (first != nullptr && second != nullptr && first->node == second->node && shard_units(*first).size() >= 1 &&
-          (first == second || first->file == second->file))
-        continue;
+      if (first == second) continue;  // one call for both, or for a module around both
       // Anchored at the call that shards one of the two itself.
       const Event* at = nullptr;
       for (const Event& event : trace.events) {

@@ -1,8 +1,10 @@
+#include <algorithm>
 #include <array>
 
 #include "base/text.h"
 #include "knowledge/code/names.h"
 #include "knowledge/code_rules/checks.h"
+#include "knowledge/code_rules/origin.h"
 
 namespace fx::knowledge::checks {
 namespace {
@@ -30,10 +32,11 @@ bool is_log(std::string_view callee) {
   return false;
 }
 
-// The norm itself and nothing else: where it may have been gathered on some path, it was.
+// The norm itself, maybe one of several numbers: where it may have been gathered on some path, it was.
 bool is_only(const Object* value, const Object* norm) {
   const auto all = alternatives(value);
-  return all.size() == 1 && all.front() == norm;
+  return std::ranges::find(all, norm) != all.end() &&
+         std::ranges::none_of(all, [&](const Object* other) { return other != norm && made_from(other, norm); });
 }
 
 bool shows(const Object* value, const Object* norm) {
@@ -54,7 +57,7 @@ bool uses(const Event& event, const Object* norm) {
     return is_only(event.receiver, norm);
   if (event.arguments == nullptr || event.arguments->list.empty()) return false;
   if (event.callee == "float") return is_only(event.arguments->list.front().value, norm);
-  if (!is_log(event.callee)) return false;
+  if (!event.is(EventKind::kCall) || !is_log(event.callee)) return false;  // one that was sent is looked into
   for (const Argument& argument : event.arguments->list) {
     if (shows(argument.value, norm)) return true;
   }

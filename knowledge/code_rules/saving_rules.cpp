@@ -19,9 +19,14 @@ bool is_fsdp(Sharding sharding) {
 }
 
 // Handed in from elsewhere: the optimizers of the request are all over sharded models, so this one is too.
-bool is_over_shards(const Program& program, const Object& optimizer) {
-  if (optimizer.type != Type::kUnknown || !contains_ignoring_case(optimizer.name, "opt")) return false;
-  bool some = false;
+bool is_over_shards(const Program& program, const Trace& here, const Object& optimizer) {
+  const bool handed_in = optimizer.made_by == nullptr && optimizer.callee.empty() &&
+                         (optimizer.type == Type::kOptimizer || optimizer.type == Type::kUnknown);
+  if (!handed_in || (optimizer.type == Type::kUnknown && !contains_ignoring_case(optimizer.name, "opt"))) return false;
+  bool some = std::ranges::any_of(here.events, [](const Event& event) {
+    return event.is(EventKind::kStateDict) && event.subject != nullptr && event.subject->type == Type::kModel &&
+           is_fsdp(event.subject->sharding);
+  });
   for (const Trace& trace : program.traces()) {
     for (const Event& built : trace.events) {
       if (!built.is(EventKind::kOptimizer)) continue;
@@ -37,7 +42,7 @@ bool is_local_shards(const Program& program, const Trace& trace, const Object& s
   if (state.type != Type::kStateDict || state.callee != ".state_dict" || state.receiver == nullptr) return false;
   const Object* owner = core_of(state.receiver);
   if (owner->type == Type::kModel) return sharding_of(trace, state.receiver) == Sharding::kFsdp2;
-  if (is_over_shards(program, *owner)) return true;
+  if (is_over_shards(program, trace, *owner)) return true;
   if (owner->type != Type::kOptimizer) return false;
   return is_fsdp(sharding_of(trace, model_of_optimizer(trace, owner)));
 }

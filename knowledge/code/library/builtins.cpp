@@ -16,6 +16,11 @@ Object* base_class(Interpreter& run, const Call& call, const Known&) {
 }
 
 Object* dictionary(Interpreter& run, const Call& call, const Known& known) {
+  // dict(model.named_parameters()): any of them by its name.
+  if (call.first != nullptr && call.first->type == Type::kParameters) {
+    note(run, call, EventKind::kCall, call.first, call.first);
+    return call.first;
+  }
   Object* value = value_of(run, call, known);
   for (const Argument& argument : call.given.list) {
     if (!argument.name.empty())
@@ -89,6 +94,7 @@ constexpr auto kCall = EventKind::kCall;
 constexpr std::array kFunctions = {
     Known{"super", base_class},
     Known{"dict", dictionary, kCall, Type::kDict},
+    Known{"collections.OrderedDict", dictionary, kCall, Type::kDict},
     Known{"setattr", set_attribute},
     Known{"getattr", get_attribute},
     Known{"functools.partial", partial, kCall, Type::kPartial},

@@ -141,9 +141,24 @@ Object* cycle(Interpreter& run, const Call& call, const Known&) {
   return note(run, call, EventKind::kCall, first, value);
 }
 
+// One after the other. Of lists that are known and of lists of modules the items are known.
 Object* chain(Interpreter& run, const Call& call, const Known& known) {
   Object* value = value_of(run, call, known);
   value->taints = taints_of(call.given);
+  const bool seen = std::ranges::all_of(call.given.list, [](const Argument& argument) {
+    const Object* part = main_of(argument.value);
+    return argument.name.empty() && (part->type == Type::kModel || (part->type == Type::kSequence && !part->element));
+  });
+  if (seen && call.name == "itertools.chain") {
+    value->type = Type::kSequence;
+    for (const Argument& argument : call.given.list) {
+      const Object* part = main_of(argument.value);
+      if (part->type == Type::kModel)
+        value->items.push_back(run.element_of(argument.value, call.node));
+      else
+        value->items.insert(value->items.end(), part->items.begin(), part->items.end());
+    }
+  }
   return note(run, call, EventKind::kCall, call.first, value);
 }
 

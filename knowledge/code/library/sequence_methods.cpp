@@ -18,6 +18,8 @@ void add(Object& target, const Object& what, std::string_view method, bool in_lo
       target.items.push_back(const_cast<Object*>(&what));
     target.element = in_loop || target.element;
   }
+  if (target.type == Type::kDict && what.type == Type::kStateDict && method == "update")
+    target.members.emplace_back("", const_cast<Object*>(&what));
   if (target.type != Type::kDict || what.type != Type::kDict) return;
   for (const auto& member : what.members) {
     if (target.members.size() < kMaxMembers) target.members.push_back(member);
