@@ -175,7 +175,11 @@ void Interpreter::run_root(const Function& function) {
   file_ = function.file;
   scope_ = modules_[function.file];
   Object* self = function.of_class == nullptr ? nullptr : instance_of(*function.of_class);
-  if (executed_.contains(&function)) return end_trace();  // by the constructor
+  // A recipe is set up before anything else is called.
+  const Function* setup = self == nullptr || self->type != Type::kInstance ? nullptr : self->of_class->method("setup");
+  if (setup != nullptr && setup != &function)
+    invoke(*setup, self, modules_[setup->file], unknown_arguments(), self->of_class->node);
+  if (executed_.contains(&function)) return end_trace();  // by the constructor or the setup
   Arguments& given = unknown_arguments();
   Object* plain = make(Type::kFunction, function.node);
   plain->function = &function;
