@@ -71,6 +71,11 @@ bool under(const Event& event, const Guard* guard) {
   return false;
 }
 
+const Guard* condition_within_loop(const Trace& trace, const Event& event, const Loop& loop) {
+  if (event.guard == nullptr || loop.begin >= trace.events.size()) return nullptr;
+  return under(trace.events[loop.begin], event.guard) ? nullptr : event.guard;
+}
+
 namespace {
 
 // The value that a condition is about, without the `not` in front of it; it holds if the value is true.

@@ -92,6 +92,9 @@ bool without_grad(const Event& event);    // no_grad, inference_mode, set_grad_e
 bool inside_forward(const Event& event);  // reached through a module's own forward
 bool inside(const Event& event, const Loop* loop);
 bool under(const Event& event, const Guard* guard);
+// The innermost condition in force for the event and not for its loop as a whole: what decides in which turns it
+// happens, also in a function that the turn calls. nullptr: in every turn.
+const Guard* condition_within_loop(const Trace& trace, const Event& event, const Loop& loop);
 // Both can happen in one execution: no condition holds for one and fails for the other.
 bool compatible(const Event& a, const Event& b);
 // Both in one turn of every loop they share.

@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "base/text.h"
 #include "knowledge/code/names.h"
 #include "knowledge/code_rules/checks.h"
 #include "knowledge/code_rules/placement.h"
@@ -96,9 +97,8 @@ void summon_full_params_in_loop(const Program& program, Findings& findings) {
         const bool steps = std::ranges::any_of(
             trace.events, [&](const Event& step) { return step.is(EventKind::kStep) && step.loop == loop; });
         if (!steps) continue;
-        const Guard* guard = event.guard;
-        const bool always = guard == nullptr || guard->implied || guard->file != loop->file ||
-                            guard->statement.begin() < loop->node.begin();
+        const Guard* rare = condition_within_loop(trace, event, *loop);
+        const bool always = rare == nullptr || (rare->implied && !contains(rare->test.text(), "%"));
         if (always) findings.at(event);
         break;
       }

@@ -171,7 +171,7 @@ bool mixes_by_name(const Trace& trace, const Event& set) {
     const Event& cast = trace.events[i];
     if (cast.file == set.file && within(cast.node, set.node)) bits = cast_bits(cast);
   }
-  const bool picks = set.guard->file == set.loop->file && within(set.guard->statement, set.loop->node);
+  const bool picks = condition_within_loop(trace, set, *set.loop) != nullptr;
   const Event* shard = next_shard(trace, model, set.index);
   const int whole = stored_bits(root_of(model));
   return bits != 0 && picks && shard != nullptr && whole != 0 && whole != bits &&

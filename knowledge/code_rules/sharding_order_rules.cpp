@@ -36,18 +36,13 @@ bool walks_a_list(const Loop& loop) {
 }
 
 // Walks modules() from the top without choosing: the root comes first.
-bool walks_from_the_top(const Event& shard) {
+bool walks_from_the_top(const Trace& trace, const Event& shard) {
   const Object* unit = shard.subject;
   if (unit == nullptr || !unit->element || unit->reversed ||
       (unit->callee != ".modules" && unit->callee != ".named_modules"))
     return false;
-  if (shard.loop == nullptr || walks_a_list(*shard.loop)) return false;
-  for (const Guard* guard = shard.guard; guard != nullptr; guard = guard->outer) {
-    if (shard.loop != nullptr && guard->file == shard.loop->file &&
-        guard->statement.begin() >= shard.loop->node.begin() && guard->statement.end() <= shard.loop->node.end())
-      return false;
-  }
-  return true;
+  return shard.loop != nullptr && !walks_a_list(*shard.loop) &&
+         condition_within_loop(trace, shard, *shard.loop) == nullptr;
 }
 
 // A walk over modules() that picks modules by their class, the root's own class among them.
@@ -106,7 +101,7 @@ void root_sharded_before_blocks(const Program& program, Findings& findings) {
   for (const Trace& trace : program.traces()) {
     for (const Event& outer : trace.events) {
       if (!is_fsdp2(outer) || outer.pass != 1) continue;
-      if (walks_from_the_top(outer)) findings.at(outer, "The walk meets the whole model before its parts.");
+      if (walks_from_the_top(trace, outer)) findings.at(outer, "The walk meets the whole model before its parts.");
       check_picked_root(trace, outer, findings);
       for (const Event& inner : trace.events) {
         if (inner.index <= outer.index || !is_fsdp2(inner) || inner.pass != 1 || !compatible(outer, inner)) continue;
