@@ -158,8 +158,9 @@ bool needs_all_ranks(const Event& event) {
 
 std::vector<const Object*> classes_asked_for(const Guard* guard, const Object* object) {
   for (; guard != nullptr; guard = guard->outer) {
-    const Object* test = main_of(guard->value);
-    if (!guard->positive || test == nullptr || test->callee != "isinstance" || test->made_by == nullptr ||
+    const auto [value, holds] = tested(*guard);
+    const Object* test = main_of(value);
+    if (!holds || test == nullptr || test->callee != "isinstance" || test->made_by == nullptr ||
         test->made_by->list.size() != 2 || main_of(test->made_by->list[0].value) != object)
       continue;
     const Object* asked = main_of(test->made_by->list[1].value);

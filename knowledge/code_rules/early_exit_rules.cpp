@@ -144,6 +144,13 @@ bool only_picks_the_next_item(const Event& jump) {
   return false;
 }
 
+// `if i % world != rank: continue` in a generator: each rank takes its share, the others go on with theirs.
+bool deals_out_items(const Event& jump) {
+  const Function* function = jump.frame == nullptr ? nullptr : jump.frame->function;
+  return jump.callee == "continue" && function != nullptr && function->is_generator && jump.loop != nullptr &&
+         jump.loop->file == function->file && within(jump.loop->node, function->node);
+}
+
 bool is_iterator_end(const Guard& guard) {
   return guard.kind == GuardKind::kExcept &&
          contains(guard.test.text().substr(0, guard.test.text().find(':')), "StopIteration");
@@ -161,7 +168,8 @@ void rank_guarded_exit(const Program& program, Findings& findings) {
     for (const Event& jump : trace.events) {
       if (!jump.is(EventKind::kJump)) continue;
       const Guard* guard = rank_condition(jump, false);
-      if (guard == nullptr || (jump.callee == "raise" && checks_a_range(*guard)) || raises_again(jump, *guard))
+      if (guard == nullptr || (jump.callee == "raise" && checks_a_range(*guard)) || raises_again(jump, *guard) ||
+          deals_out_items(jump))
         continue;
       const Event* skipped = skipped_joint(program, trace, jump, *guard);
       // A gather of state behind `if rank != 0: return` or continue is state-dict-under-rank-guard.
