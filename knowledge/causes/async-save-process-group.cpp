@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "knowledge/causes/cause.h"
+#include "knowledge/causes/stall.h"
 
 namespace fx::knowledge {
 namespace {
@@ -25,6 +26,15 @@ Claim two_threads(const Scene& s) {
 
 Claim evaluate(const Scene& s, const MarkView& m) {
   if (Claim seen = two_threads(s); seen.score > 0) return seen;
+  // The background thread talks on the group that the training thread uses, too.
+  const auto talking = s.book.lines_matching(
+      "asynccheckpointexecutor*barrier|asynccheckpointexecutor*all_|asynccheckpointexecutor*gather", 4);
+  if (!talking.empty() && !stall_signs(s).empty()) {
+    Claim out;
+    out.score = 0.94;
+    for (const int line : talking) out.show(line);
+    return out;
+  }
   if (!m("async")) return {};
   std::vector<int> failed;
   for (const int line : m("failed").lines) {

@@ -78,7 +78,7 @@ CauseRule checkpoint_save_race() {
        {"path", "checkpoint|ckpt|tmp-|staging|step_|global_step|latest"},
        {"stale", "stale file handle"},
        {"announced",
-        "saved model|saved*to: /|creating*dir|makedirs|deleting*checkpoint|removing*checkpoint|saving*checkpoint|save_total_limit|saving*ckpt"}},
+        "checkpoint destination directory*already exists|saved model|saved*to: /|creating*dir|makedirs|deleting*checkpoint|removing*checkpoint|saving*checkpoint|save_total_limit|saving*ckpt"}},
       evaluate};
 }
 

@@ -39,6 +39,26 @@ void resume_apart(const Scene& s, const MarkView& m, int stalled, Claim& out) {
   for (std::size_t i = 0; i < lines.size() && i < 4; ++i) out.show(lines[i]);
 }
 
+// Some ranks say that they go into a collective call where others say that they return.
+void branches_apart(const Scene& s, const MarkView& m, int stalled, Claim& out) {
+  std::vector<int> entering, leaving;
+  for (const int line : m("decision").lines) {
+    const auto& low = s.book.at(line).low;
+    if (line > stalled) continue;
+    if (matches_any("-> return|-> exit|-> skip|-> leave|-> continue", low)) leaving.push_back(line);
+    if (matches_any("-> *all_reduce|-> *all_gather|-> *state_dict|-> *gather(|-> *barrier|-> *broadcast", low))
+      entering.push_back(line);
+  }
+  const auto inside = s.book.ranks_of(entering), outside = s.book.ranks_of(leaving);
+  const bool both = std::any_of(inside.begin(), inside.end(), [&](int rank) { return outside.count(rank) > 0; });
+  if (inside.empty() || leaving.empty() || both) return;
+  out.score = std::max(out.score, 0.93);
+  for (const auto* lines : {&entering, &leaving}) {
+    for (std::size_t i = 0; i < lines->size() && i < 2; ++i) out.show((*lines)[i]);
+  }
+  if (inside.size() == 1) out.root(*inside.begin());
+}
+
 Claim evaluate(const Scene& s, const MarkView& m) {
   if (const auto savers = recorded_savers(s); !savers.empty()) {
     Claim out;
@@ -58,6 +78,7 @@ Claim evaluate(const Scene& s, const MarkView& m) {
     out.score = std::max(out.score, stall.moves.size() >= 2 || ahead ? 0.91 : 0.8);
   }
   resume_apart(s, m, stall.first, out);
+  branches_apart(s, m, stall.first, out);
   if (out.score == 0 && m("file_branch")) {
     const auto ranks = s.book.ranks_of(m("file_branch").lines);
     if (!differing_counts(s.book, m("file_branch").lines).lines.empty() || ranks.size() >= 2) out.score = 0.78;
@@ -73,6 +94,7 @@ Claim evaluate(const Scene& s, const MarkView& m) {
     if (s.book.at(line).rank >= 0 && line < stall.first && out.lines.size() < 6) out.show(line);
   }
   for (std::size_t i = 0; i < stall.moves.size() && out.lines.size() < 8; ++i) out.show(stall.moves[i]);
+  if (out.root_rank) return out;
   if (stall.savers.size() == 1) return out.root(*stall.savers.begin());
   const bool main_only = std::any_of(stall.guards.begin(), stall.guards.end(), [&](int line) {
     return matches_any("is_main_process|== 0|zero|main_process|is_rank_0|rank0|is_master|rank_zero",
@@ -84,15 +106,16 @@ Claim evaluate(const Scene& s, const MarkView& m) {
 }  // namespace
 
 CauseRule collective_on_subset_of_ranks() {
-  return {"collective-on-subset-of-ranks",
-          {{"file_branch",
-            "file exists|not found, *training|checkpoint found|no checkpoint|exists: true"
-            "|exists: false|os.path.exists|cache hit|cache miss|found cache"},
-           {"resume", "checkpoint|resum|scratch|fresh start"},
-           {"decision",
-            "-> stop|-> epoch|-> saving|-> not|-> skip|-> continue|patience|early stop|should_stop|should_save"},
-           {"engine", "update_weights|weight sync|weight update|weight transfer|vllm|sglang"}},
-          evaluate};
+  return {
+      "collective-on-subset-of-ranks",
+      {{"file_branch",
+        "file exists|not found, *training|checkpoint found|no checkpoint|exists: true"
+        "|exists: false|os.path.exists|cache hit|cache miss|found cache"},
+       {"resume", "checkpoint|resum|scratch|fresh start"},
+       {"decision",
+        "-> return|-> exit|-> leave|-> *all_reduce|-> *all_gather|-> *state_dict|-> *gather(|-> *barrier|-> *broadcast|-> stop|-> epoch|-> saving|-> not|-> skip|-> continue|patience|early stop|should_stop|should_save"},
+       {"engine", "update_weights|weight sync|weight update|weight transfer|vllm|sglang"}},
+      evaluate};
 }
 
 }  // namespace fx::knowledge

@@ -18,6 +18,8 @@ Claim evaluate(const Scene& s, const MarkView& m) {
   } else if (m("fingerprint") || differing) {
     out.score = stall.guards.empty() && stall.savers.empty() ? 0.72 : 0.4;
     if (m("with")) out.score += 0.08;
+    // The flight recorder's own verdict, of all ranks.
+    if (s.book.mentions("size_or_syntax_mismatch|collective_type_mismatch")) out.score = std::max(out.score, 0.88);
   }
   if (out.score == 0) return out;
   // What a rank says of itself comes first.
@@ -45,7 +47,7 @@ CauseRule conditional_forward_desync() {
   return {
       "conditional-forward-desync",
       {{"fingerprint",
-        "is all-gathering*parameters*while rank|is running collective: collectivefingerprint|detected mismatch between collectives"
+        "size_or_syntax_mismatch|collective_type_mismatch|is all-gathering*parameters*while rank|is running collective: collectivefingerprint|detected mismatch between collectives"
         "|collectives differ in the following|mismatched collectives|mismatch between collectives"},
        {"without",
         "no image|text-only|text only|without image|has no image|multimodal*=none"

@@ -11,7 +11,7 @@ bool is_echo(std::string_view low) {
       "connection closed by peer|remote process exited|remote process exiting|ncclremoteerror|ncclsystemerror|ncclinternalerror|hcclallreduce|hccl function|socket times out|actordiederror|raytaskerror|rayactorerror|checkpointexception|"
       "calledprocesserror|processexitedexception|signalexception|rendezvous|broken pipe|missing ranks|"
       "keyboardinterrupt|systemexit|processraisedexception|deprecat|worker died|engine core initialization|what():|"
-      "watchdog|timed out|outofmemoryerror|out of memory|unhandled error|warning:",
+      "watchdog|timed out|ur_result_error_out_of_|outofmemoryerror|out of memory|unhandled error|warning:",
       low);
 }
 

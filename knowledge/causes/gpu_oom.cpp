@@ -32,6 +32,7 @@ const GpuOom* choose(const std::vector<GpuOom>& ooms) {
 
 // Bytes on the device that neither this process's PyTorch nor its CUDA context explain; -1 unknown.
 double held_by_others(const GpuOom& oom) {
+  if (oom.second_process > 0) return oom.second_process;
   if (oom.capacity < 0 || oom.free < 0 || oom.allocated < 0) return -1;
   const double own = oom.process > 0 ? oom.process : oom.allocated + std::max(0.0, oom.reserved_unused) + 1.5 * kGiB;
   return oom.capacity - oom.free - own;

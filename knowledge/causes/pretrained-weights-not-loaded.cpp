@@ -64,6 +64,7 @@ Claim evaluate(const Scene& s, const MarkView& m) {
     for (std::size_t i = 0; i < zeros.size() && i < 4; ++i) out.show(zeros[i]);
     return out.show(m("sign"), 2);
   }
+  if (m("skipped") && s.exceptions.empty()) return claim(0.93, m("skipped"), 3);
   const int random_start = random_first_loss(s, m);
   if (!m("sign")) {
     const bool stopped = !s.exceptions.empty() || !s.ooms.empty() || !stall_signs(s).empty();
@@ -119,6 +120,7 @@ CauseRule pretrained_weights_not_loaded() {
         "|could not find*checkpoint*scratch|not loading pretrained|pretrained*false"
         "|load_weights: false|0 tensors loaded|loaded 0|initializing with random"
         "|checkpoint*is empty|empty state dict"},
+       {"skipped", "state_dict of*skipped|params from torch.empty|left as torch.empty"},
        {"wanted",
         "no checkpoint*found at /|checkpoint at /*not found|--load|load_path|initial_load|resume|--pretrained|expected|hf_assets|pretrained-checkpoint|should be|converted|load report|missing from the checkpoint"},
        {"missing", "newly initialized|missing keys|were not initialized"},

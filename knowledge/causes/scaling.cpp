@@ -54,8 +54,8 @@ Point read_point(std::string_view low, int line) {
   for (const std::string_view unit : {"s/it", "s/step", "sec/it", "sec/step", "s per step", " s / step"}) {
     if (const auto value = before(low, unit); value && out.seconds < 0) out.seconds = *value;
   }
-  for (const std::string_view key :
-       {"total ", "step_time=", "step_time ", "step_time: ", "step time ", "step time: ", "iter time "}) {
+  for (const std::string_view key : {"total ", "step_time=", "step_time = ", "step_time ", "step_time: ", "step time ",
+                                     "step time: ", "iter time "}) {
     if (out.seconds >= 0) break;
     if (const auto value = number_after(low, key)) out.seconds = *value;
   }
@@ -63,7 +63,8 @@ Point read_point(std::string_view low, int line) {
        {"/s/gpu", "/gpu/s", "tokens/s", "tok/s", "samples/s", "it/s", "tokens/sec", "img/s", "tflop", "gb/s"}) {
     if (const auto value = before(low, unit); value && out.rate < 0) out.rate = *value;
   }
-  for (const std::string_view key : {"tokens/s ", "tokens/s: ", "tokens/s=", "tps: ", "tps=", "mfu: ", "mfu="}) {
+  for (const std::string_view key : {"tokens/s ", "tokens/s: ", "tokens/s=", "tps: ", "tps=", "mfu: ", "mfu=",
+                                     "batches_per_sec: ", "samples_per_sec: ", "tokens_per_sec: "}) {
     if (out.rate >= 0) break;
     if (const auto value = number_after(low, key)) out.rate = *value;
   }

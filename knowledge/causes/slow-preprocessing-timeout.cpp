@@ -38,7 +38,7 @@ Claim evaluate(const Scene& s, const MarkView& m) {
 CauseRule slow_preprocessing_timeout() {
   return {"slow-preprocessing-timeout",
           {{"prepare",
-            "running tokenizer|tokenizing|tokenising|tokenization|map:|map (|preprocess"
+            "preparing*set|running tokenizer|tokenizing|tokenising|tokenization|map:|map (|preprocess"
             "|main_process_first|local_main_process_first|generating*split|packing*dataset|filter:"
             "|filter (|building dataset|examples/s|indexing|prepare_data|build*index|building*index"
             "|loading dataset|caching|grouping texts|casting the dataset|saving the dataset"

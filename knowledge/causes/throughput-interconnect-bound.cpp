@@ -12,7 +12,8 @@ Claim evaluate(const Scene& s, const MarkView& m) {
   const bool failed = !s.exceptions.empty() || !s.ooms.empty() || !stall_signs(s).empty() || !s.exits.empty();
   const Scaling scaling_loss = failed || !m("link") ? Scaling{} : read_scaling(s);
   if (failed || (!m("link") && !m("comm")) || (!m("speed") && !m("comm") && !scaling_loss.worse)) return {};
-  if (s.book.mentions("data_wait|data_time|data wait") && !s.book.mentions("comm*ms|exposed|all_gather*s|all-gather*s"))
+  if (s.book.mentions("data_wait|data_time|data wait") && !scaling_loss.worse &&
+      !s.book.mentions("comm*ms|exposed|all_gather*s|all-gather*s"))
     return {};
   if (s.book.mentions("training completed|training complete")) return {};
   std::vector<int> proof = share_of(s, TimeKind::kCommunication).lines;
@@ -55,7 +56,7 @@ CauseRule throughput_interconnect_bound() {
         "phb|sys |pxb|nvidia-smi topo|mb/s|using network|ethtool|pcie|rxpci|ethernet|net/socket|no nvlink|tcp|gbit|10gbe"
         "|25gbe|via shm|gb/s|busbw|via net/socket|nvlink: |x4|x8|ib disabled|nccl_ib_disable|gbps"},
        {"comm",
-        "all_gather|all-gather|allgather|reduce_scatter|reduce-scatter|comm_ms|comm time"
+        "all_to_all|all-to-all|all_gather|all-gather|allgather|reduce_scatter|reduce-scatter|comm_ms|comm time"
         "|communication|nccl kernel|ncclkernel|nccl:|exposed|comms|allreduce|all-reduce|comm_|comms|comm:|comm="},
        {"speed", "samples/s|tokens/s|tokens/sec|s/it|it/s|samples/s|step_time|step time|mfu|tps|tflops|throughput"},
        {"more", "nodes|--devices|gpus|world_size|ranks|fsdp_devices"}},

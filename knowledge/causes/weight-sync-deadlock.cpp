@@ -12,7 +12,7 @@ Claim evaluate(const Scene& s, const MarkView& m) {
       (!stall.any &&
        !s.book.mentions(
            "hang|stuck|deadlock|blocked|(waiting)|timed out after|get timed out|gettimeouterror|no response|never returned") &&
-       (!m("stacks") || m("sync").lines.size() < 2)))
+       !m("stacks")))
     return {};
   Claim out;
   out.score = 0.92;

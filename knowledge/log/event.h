@@ -51,6 +51,7 @@ struct GpuOom {
   double allocated = -1;        // by this process's PyTorch
   double reserved_unused = -1;  // reserved by PyTorch but unallocated
   double process = -1;          // whole use of this process
+  double second_process = -1;   // the second largest of the processes that the driver names on the device
   bool warning = false;         // caught, only reported
 };
 

@@ -173,10 +173,17 @@ class HeadReader {
   }
 
   // docker compose: "trainer-0  | text"
+  // or "worker-1: text" of a launcher.
   bool container() {
     std::size_t at = pos_;
     bool numbered = false;
     while (at < line_.size() && name_char(line_[at])) numbered = digit(line_[at++]);
+    const std::string_view name = line_.substr(pos_, at - pos_);
+    if (numbered && line_.substr(at, 2) == ": " && (name.substr(0, 7) == "worker-" || name.substr(0, 5) == "node-")) {
+      head_.actor = std::string(name);
+      pos_ = at + 1;
+      return true;
+    }
     if (!numbered || at == pos_ || at >= line_.size() || line_[at] != ' ') return false;
     const std::size_t end = at;
     while (at < line_.size() && line_[at] == ' ') ++at;

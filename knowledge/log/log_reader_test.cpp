@@ -89,6 +89,14 @@ TEST(LogReader, KeepsTheFailureAtTheEndOfALongLog) {
   EXPECT_LT(book.lines.size(), 10000U);
 }
 
+TEST(ReadGpuOoms, KnowsTheOtherProcessesThatTheDriverNames) {
+  const auto ooms = read_gpu_ooms(read(
+      "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 1.00 GiB. Process 71 has 48.00 GiB memory in use. "
+      "Process 72 has 30.00 GiB memory in use.\n"));
+  ASSERT_EQ(ooms.size(), 1U);
+  EXPECT_DOUBLE_EQ(ooms[0].second_process, 30.0 * 1024 * 1024 * 1024);
+}
+
 TEST(ReadSteps, FindsTheLossBehindTheWordThatNamesIt) {
   const auto book = read("iter 200 step 50 | loss train: 3.841, val: n/a | iter time: 316.57 ms\nloss: 0.5 step 51\n");
   const auto steps = read_steps(book);

@@ -42,6 +42,14 @@ GpuOom read_oom(const LogLine& line, int index) {
              reserved > 0 && oom.allocated > 0) {
     oom.reserved_unused = std::max(0.0, reserved - oom.allocated);
   }
+  std::vector<double> named;
+  for (auto at = low.find("process "); at != std::string_view::npos; at = low.find("process ", at + 1)) {
+    const auto has = low.find(" has ", at);
+    if (integer_after(low.substr(at, 24), "process ") && has != std::string_view::npos && has < at + 24)
+      named.push_back(or_none(size_after(low.substr(has), " has")));
+  }
+  std::sort(named.rbegin(), named.rend());
+  if (named.size() > 1) oom.second_process = named[1];
   oom.warning = low.find("warning") != std::string_view::npos;
   if (oom.rank < 0) {
     if (const auto rank = integer_after(low, "on rank "); rank && *rank >= 0) oom.rank = static_cast<int>(*rank);
@@ -55,7 +63,7 @@ const std::vector<Mark>& memory_marks() {
   static const std::vector<Mark> marks{
       {"gpu_oom",
        "resource_exhausted*hbm|ran out of memory in memory space hbm|cuda out of memory|hip out of memory|cuda error: out of memory|cuda failure 2 'out of memory'|xpu out of memory"
-       "|npu out of memory|cuda runtime error*out of memory|cudaerrormemoryallocation|cuda_error_out_of_memory|tried to allocate*gpu"},
+       "|npu out of memory|cuda runtime error*out of memory|ur_result_error_out_of_|cudaerrormemoryallocation|cuda_error_out_of_memory|tried to allocate*gpu"},
   };
   return marks;
 }
