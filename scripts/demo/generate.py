@@ -19,7 +19,7 @@ def main() -> None:
         ids = tokenizer.apply_chat_template([{"role": "user", "content": question}], add_generation_prompt=True, return_tensors="pt")
         with torch.no_grad():
             out = model.generate(ids, attention_mask=torch.ones_like(ids), max_new_tokens=64, do_sample=False,
-                                 pad_token_id=tokenizer.eos_token_id)
+                                 repetition_penalty=1.1, pad_token_id=tokenizer.eos_token_id)
         answers.append(tokenizer.decode(out[0, ids.shape[1]:], skip_special_tokens=True).strip())
     json.dump(answers, sys.stdout, ensure_ascii=False)
 
