@@ -6,6 +6,7 @@
 
 #include "engine/kernels/dispatch.h"
 #include "engine/kernels/matmul.h"
+#include "engine/kernels/ops.h"
 #include "engine/kernels/rows.h"
 
 namespace fx::engine {
@@ -19,19 +20,6 @@ at::Tensor through(const at::Tensor& wide, const at::Tensor& weight) {
   return at::mm(wide, widen_for_products(weight).t());
 }
 
-// silu(gate) * up.
-at::Tensor activate(const at::Tensor& gate, const at::Tensor& up) {
-  at::Tensor y = at::empty_like(gate);
-  for_dtype(gate, [&](auto tag) {
-    using T = decltype(tag);
-    for_rows(gate.numel(), 1, [&](std::int64_t begin, std::int64_t end) {
-      row_kernels<T>().swiglu(gate.const_data_ptr<T>() + begin, up.const_data_ptr<T>() + begin,
-                              y.mutable_data_ptr<T>() + begin, end - begin);
-    });
-  });
-  return y;
-}
-
 struct Activation {
   at::Tensor dgate, dup, y;  // in the dtype of dy
 };
@@ -41,7 +29,7 @@ Activation activate_backward(const at::Tensor& dy, const at::Tensor& gate, const
   Activation out{dy, at::empty_like(dy), at::empty_like(dy)};
   if (dy.scalar_type() != at::kFloat) {
     out.dgate = at::empty_like(dy);
-    out.y = activate(gate, up);
+    out.y = swiglu(gate, up);
   }
   for_dtype(gate, [&](auto tag) {
     using T = decltype(tag);
@@ -70,7 +58,7 @@ class GatedMlp : public Function<GatedMlp> {
     const bool trained = gate_weight.requires_grad() || up_weight.requires_grad();
     ctx->save_for_backward({trained ? x : at::Tensor(), gate_weight, up_weight, down_weight,
                             narrow_product(gate, dtype), narrow_product(up, dtype)});
-    return narrow_product(through(activate(gate, up), down_weight), dtype);
+    return narrow_product(through(swiglu(gate, up), down_weight), dtype);
   }
 
   static variable_list backward(AutogradContext* ctx, variable_list grads) {

@@ -62,15 +62,22 @@ Object* computed(Interpreter& run, const Call& call, const Known& known) {
   return note(run, call, EventKind::kCall, call.first, value);
 }
 
-Object* integer(Interpreter& run, const Call& call, const Known& known) {
+// Another form of its first argument: the same thing under the same name.
+Object* form_of_first(Interpreter& run, const Call& call, const Known& known) {
   Object* value = value_of(run, call, known);
   value->taints = taints_of(call.given);
+  if (call.first == nullptr) return value;
+  value->identity = call.first->identity;
+  value->name = call.first->name;
+  return value;
+}
+
+Object* integer(Interpreter& run, const Call& call, const Known& known) {
+  Object* value = form_of_first(run, call, known);
   const Object* first = call.first;
-  if (first != nullptr) {
-    value->identity = first->identity;
-    value->name = first->name;
+  if (first != nullptr && first->constant) {
     const auto parsed = first->type == Type::kText ? to_number(first->name) : std::optional(first->number);
-    if (first->constant && parsed) {
+    if (parsed) {
       value->number = *parsed;
       value->constant = true;
     }
@@ -79,14 +86,9 @@ Object* integer(Interpreter& run, const Call& call, const Known& known) {
 }
 
 Object* text(Interpreter& run, const Call& call, const Known& known) {
-  Object* value = value_of(run, call, known);
-  value->taints = taints_of(call.given);
+  Object* value = form_of_first(run, call, known);
   const Object* first = call.first;
-  if (first != nullptr) {
-    value->identity = first->identity;
-    value->name = first->name;
-    value->constant = first->constant && first->type == Type::kText;
-  }
+  if (first != nullptr) value->constant = first->constant && first->type == Type::kText;
   return note(run, call, EventKind::kCall, first, value);
 }
 
