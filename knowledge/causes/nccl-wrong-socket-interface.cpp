@@ -30,8 +30,8 @@ std::vector<int> odd_interface(const Scene& s) {
   for (const int failed : s.book.lines_matching("connect to *<*failed|connect to *<*refused", 8)) {
     const std::string peer = word_after(s.book.at(failed).low, "connect to ");
     const std::string address = peer.substr(0, peer.find('<'));
-    for (const auto& [name, hosts_lines] : hosts) {
-      const auto& lines = hosts_lines;
+    for (const auto& host : hosts) {
+      const auto& lines = host.second;
       const bool rare = std::any_of(hosts.begin(), hosts.end(),
                                     [&](const auto& other) { return other.second.size() > lines.size(); });
       for (const int line : lines) {
