@@ -78,6 +78,17 @@ Error start_error(const ProcessSpec& spec, int code) {
   return unavailable("cannot run " + program + ": " + std::strerror(code));
 }
 
+// Fields of /proc/PID/stat behind the program's name, by proc(5)'s numbers less 3; empty when there is no such process.
+constexpr std::size_t kState = 3 - 3, kStartTime = 22 - 3;
+std::vector<std::string> stat_fields(pid_t pid) {
+  std::ifstream stat("/proc/" + std::to_string(pid) + "/stat");
+  const std::string text{std::istreambuf_iterator<char>(stat), {}};
+  const auto name_end = text.rfind(')');  // the program's name may hold blanks and brackets
+  if (pid <= 0 || name_end == std::string::npos) return {};
+  std::istringstream rest(text.substr(name_end + 1));
+  return {std::istream_iterator<std::string>(rest), {}};
+}
+
 std::optional<ExitStatus> decode_status(int status) {
   if (WIFEXITED(status)) return ExitStatus{WEXITSTATUS(status), std::nullopt};
   if (WIFSIGNALED(status)) return ExitStatus{std::nullopt, WTERMSIG(status)};
@@ -142,19 +153,16 @@ void signal_group(pid_t leader, int signal) {
 }
 
 std::string process_birth(pid_t pid) {
-  std::ifstream stat("/proc/" + std::to_string(pid) + "/stat");
-  const std::string text{std::istreambuf_iterator<char>(stat), {}};
-  const auto name_end = text.rfind(')');  // the program's name may hold blanks and brackets
-  if (pid <= 0 || name_end == std::string::npos) return {};
-  std::istringstream fields(text.substr(name_end + 1));
-  std::string field, state;
-  for (int number = 3; number <= 22 && fields >> field; ++number) {
-    if (number == 3) state = field;
-  }
-  if (!fields || state == "Z" || state == "X") return {};
+  const auto fields = stat_fields(pid);
+  if (fields.size() <= kStartTime || fields[kState] == "Z" || fields[kState] == "X") return {};
   std::string boot;
   std::ifstream("/proc/sys/kernel/random/boot_id") >> boot;
-  return boot + ":" + field;
+  return boot + ":" + fields[kStartTime];
+}
+
+char process_state(pid_t pid) {
+  const auto fields = stat_fields(pid);
+  return fields.empty() ? '\0' : fields[kState].front();
 }
 
 Result<pid_t> start_detached(const ProcessSpec& spec) {

@@ -40,6 +40,10 @@ void signal_group(pid_t leader, int signal);
 // never was.
 std::string process_birth(pid_t pid);
 
+// The letter of /proc/PID/stat: R, S, D (waits for a disk or device), T (stopped by a signal), t (held by a debugger),
+// Z. 0 when there is no such process.
+char process_state(pid_t pid);
+
 // A second process that outlives us: new session, no controlling terminal, re-parented. Returns its pid.
 Result<pid_t> start_detached(const ProcessSpec& spec);
 

@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "spec/fields.h"
+#include "tools/run_stall.h"
 
 namespace fx::tools {
 namespace {
@@ -37,9 +38,9 @@ Result<RunRecord> wait_until(RunService& runs, const RunArguments& arguments, En
   return run;
 }
 
-Json ranks_of(const std::filesystem::path& folder, const RunEvents& events, bool ended) {
+Json ranks_of(const std::vector<RankProcess>& ranks, const RunEvents& events, bool ended) {
   Json out = Json::array();
-  for (const auto& rank : read_ranks(folder)) {
+  for (const auto& rank : ranks) {
     Json row = {{"rank", rank.rank}, {"pid", rank.pid}, {"alive", !ended && rank.alive()}};
     const auto index = static_cast<std::size_t>(rank.rank);
     if (!events.steps.empty() && index < events.steps.back().peak_bytes.size()) {
@@ -109,7 +110,11 @@ Json run_answer(const RunRecord& run) {
   if (run.started_ms > 0) {
     out["elapsed_s"] = static_cast<double>((ended ? run.ended_ms : unix_millis()) - run.started_ms) / 1000.0;
   }
-  out["ranks"] = ranks_of(run.folder, events, ended);
+  const auto ranks = read_ranks(run.folder);
+  if (run.state == RunState::kRunning) {
+    if (const auto stall = stall_of(events, ranks, unix_millis())) out["stalled"] = to_json(*stall);
+  }
+  out["ranks"] = ranks_of(ranks, events, ended);
   out["events"] = Json::array();
   for (const auto& event : events.recent) out["events"].push_back(to_json(event));
   if (Json cause = brief_cause(run); !cause.is_null()) out["cause"] = std::move(cause);

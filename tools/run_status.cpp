@@ -11,7 +11,7 @@ Tool run_status_tool() {
   tool.name = "run_status";
   tool.description =
       "Tells where a launched run stands: state, step, loss, tokens per second, time left, memory of each rank, newest "
-      "events, and the cause when it has failed.";
+      "events, whether it stands still and which rank is held, and the cause when it has failed.";
   tool.input_schema = run_arguments_schema();
   tool.handler = [](const Json& arguments, ToolContext& context) -> Result<Json> {
     const auto parsed = parse_run_arguments(arguments);
