@@ -8,6 +8,7 @@
 #include "server/commands/docs.h"
 #include "server/commands/serve.h"
 #include "server/commands/stdio.h"
+#include "server/lean_catalogue.h"
 #include "server/people_command_line.h"
 #include "server/runs/supervisor.h"
 #include "server/version.h"
@@ -21,6 +22,7 @@ struct Options {
   std::string tool, file;
   std::string format = "mcp";
   std::string run_folder;
+  bool lean = false;
   ServeOptions serve;
   std::string docs_action, docs_folder;
 };
@@ -35,8 +37,8 @@ void add_script_commands(CLI::App& app, Options& options, Chosen& chosen) {
     };
   });
   auto* tools = app.add_subcommand("tools", "Print the tools and their schemas");
-  tools->add_option("--format", options.format, "mcp, openai or openapi")
-      ->check(CLI::IsMember({"mcp", "openai", "openapi"}));
+  tools->add_option("--format", options.format, "mcp, mcp-lean, openai or openapi")
+      ->check(CLI::IsMember({"mcp", "mcp-lean", "openai", "openapi"}));
   tools->callback([&] { chosen = [&](Session& session) { return tools_command(session.catalogue, options.format); }; });
 }
 
@@ -51,8 +53,13 @@ void add_server_commands(CLI::App& app, Options& options, Chosen& chosen) {
   serve->callback([&] {
     chosen = [&](Session& session) { return serve_command(session.catalogue, session.services, options.serve); };
   });
-  app.add_subcommand("stdio", "Serve the tools over standard input and output (MCP)")->callback([&] {
-    chosen = [](Session& session) { return stdio_command(session.catalogue, session.services); };
+  auto* stdio = app.add_subcommand("stdio", "Serve the tools over standard input and output (MCP)");
+  stdio->add_flag("--lean", options.lean, "One tool for all: 43 tokens in a conversation instead of thousands");
+  stdio->callback([&] {
+    chosen = [&](Session& session) {
+      const auto lean = lean_catalogue(session.catalogue);
+      return stdio_command(options.lean ? lean : session.catalogue, session.services);
+    };
   });
   auto* watch = app.add_subcommand("supervise", "Watch one run; started by launch_run")->group("");
   watch->add_option("folder", options.run_folder, "Folder of the run")->required();

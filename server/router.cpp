@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/text.h"
+#include "server/lean_catalogue.h"
 #include "server/openapi.h"
 #include "server/problem.h"
 #include "server/rest.h"
@@ -16,10 +17,10 @@ struct Route {
   std::string_view allow;
 };
 
-constexpr std::string_view kRead = "GET, HEAD";
-constexpr Route kRoutes[] = {{"/healthz", kRead},  {"/readyz", kRead},          {"/openapi.json", kRead},
-                             {"/v1/tools", kRead}, {"/v1/tools/:name", "POST"}, {"/mcp", "POST, DELETE"},
-                             {"/", kRead}};
+constexpr std::string_view kRead = "GET, HEAD", kMcp = "POST, DELETE";
+constexpr Route kRoutes[] = {
+    {"/healthz", kRead},         {"/readyz", kRead}, {"/openapi.json", kRead}, {"/v1/tools", kRead},
+    {"/v1/tools/:name", "POST"}, {"/mcp", kMcp},     {"/mcp/lean", kMcp},      {"/", kRead}};
 
 const Route* find_route(std::string_view path) {
   for (const auto& route : kRoutes) {
@@ -50,8 +51,11 @@ Router::Router(const std::vector<tools::Tool>& catalogue, Services& services, Ac
     : catalogue_(catalogue),
       services_(services),
       policy_(std::move(policy)),
+      lean_(lean_catalogue(catalogue)),
       mcp_(catalogue, services.context()),
-      mcp_http_(mcp_) {}
+      lean_mcp_(lean_, services.context()),
+      mcp_http_(mcp_),
+      lean_mcp_http_(lean_mcp_) {}
 
 HttpService Router::service() {
   HttpService service;
@@ -75,11 +79,11 @@ std::optional<HttpResponse> Router::gate(const HttpRequest& request) const {
 }
 
 HttpResponse Router::handle(const HttpRequest& request) {
-  if (request.path == "/mcp") {
+  if (request.path.starts_with("/mcp")) {
     if (request.method == "POST" && !is_json_type(request.header("Content-Type").value_or(""))) {
       return problem(415, "the body must be application/json", "set the Content-Type header", request.path);
     }
-    return mcp_http_.handle(request);
+    return (request.path == "/mcp" ? mcp_http_ : lean_mcp_http_).handle(request);
   }
   if (request.path == "/healthz") return json({{"status", "ok"}});
   if (request.path == "/readyz") return ready(request);
@@ -90,7 +94,8 @@ HttpResponse Router::handle(const HttpRequest& request) {
                  {"version", kVersion},
                  {"rest", "/v1/tools"},
                  {"openapi", "/openapi.json"},
-                 {"mcp", "/mcp"}});
+                 {"mcp", "/mcp"},
+                 {"mcp_lean", "/mcp/lean"}});
   }
   return call_over_rest(catalogue_, services_.context(), request);
 }

@@ -27,8 +27,9 @@ class Router {
   const std::vector<tools::Tool>& catalogue_;
   Services& services_;
   AccessPolicy policy_;
-  Mcp mcp_;
-  McpHttp mcp_http_;
+  std::vector<tools::Tool> lean_;  // the same behind one tool, at a path of its own
+  Mcp mcp_, lean_mcp_;
+  McpHttp mcp_http_, lean_mcp_http_;
 };
 
 }  // namespace fx::server

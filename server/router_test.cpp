@@ -128,6 +128,15 @@ TEST_F(RouterTest, ServesTheModernEraWithoutASession) {
   EXPECT_EQ(post_mcp(modern("tools/call", {{"name", "echo"}}), headers).status, 200);
 }
 
+TEST_F(RouterTest, OffersOneToolForAllAtTheLeanPath) {
+  const auto response = send("POST", "/mcp/lean", to_text(modern("tools/list")), modern_headers("tools/list"));
+  EXPECT_EQ(response.status, 200);
+  const Json tools = Json::parse(response.body)["result"]["tools"];
+  ASSERT_EQ(tools.size(), 1u);
+  EXPECT_EQ(tools[0]["name"], "fsdp");
+  EXPECT_EQ(send("POST", "/mcp/other").status, 404);
+}
+
 TEST_F(RouterTest, RefusesModernHeadersThatSayOtherThanTheBody) {
   const Json call = modern("tools/call", {{"name", "echo"}});
   EXPECT_EQ(code_of(post_mcp(call)), kHeaderMismatch);

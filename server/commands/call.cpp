@@ -5,6 +5,7 @@
 
 #include "base/file.h"
 #include "base/text.h"
+#include "server/lean_catalogue.h"
 #include "server/openapi.h"
 #include "server/tool_list.h"
 #include "tools/catalogue.h"
@@ -54,9 +55,10 @@ int call_command(const std::vector<tools::Tool>& catalogue, Services& services, 
 }
 
 int tools_command(const std::vector<tools::Tool>& catalogue, const std::string& format) {
-  const Json document = format == "mcp"      ? mcp_tools(catalogue)
-                        : format == "openai" ? openai_tools(catalogue)
-                                             : openapi_document(catalogue);
+  const Json document = format == "mcp"        ? mcp_tools(catalogue)
+                        : format == "mcp-lean" ? mcp_tools(lean_catalogue(catalogue))
+                        : format == "openai"   ? openai_tools(catalogue)
+                                               : openapi_document(catalogue);
   print_line(stdout, to_text(document, 2));
   return 0;
 }

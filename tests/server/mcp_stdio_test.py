@@ -13,9 +13,9 @@ from support import BINARY, META, start
 
 
 class Stdio(unittest.TestCase):
-    def setUp(self):
+    def setUp(self, *options):
         self.folder = tempfile.TemporaryDirectory()
-        self.process = start("stdio", "--data", self.folder.name, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+        self.process = start("stdio", "--data", self.folder.name, *options, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
 
     def tearDown(self):
         if self.process.poll() is None:
@@ -46,6 +46,16 @@ class Stdio(unittest.TestCase):
         answer = self.ask("tools/call", {"name": tools[0]["name"], "arguments": {}}, id="call")
         self.assertEqual(answer["id"], "call")
         json.loads(answer["result"]["content"][0]["text"])
+
+    def test_lean_offers_one_tool_that_reaches_all(self):
+        self.tearDown()
+        self.setUp("--lean")
+        tools = self.ask("tools/list")["result"]["tools"]
+        self.assertEqual([tool["name"] for tool in tools], ["fsdp"])
+        call = lambda **arguments: json.loads(self.ask("tools/call", {"name": "fsdp", "arguments": arguments})["result"]["content"][0]["text"])
+        self.assertIn("validate_config", call(op="help")["operations"])
+        found = call(op="validate_config", args={"text": "compute_environment: LOCAL_MACHINE\ndistributed_type: FSDP\nfsdp_config:\n  fsdp_version: 3\n"})
+        self.assertTrue(found["applicable"] and found["findings"], found)
 
     def test_all_calls_are_answered_before_the_end(self):
         tool = self.ask("tools/list")["result"]["tools"][0]["name"]
