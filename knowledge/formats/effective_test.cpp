@@ -262,6 +262,26 @@ mp_shard_size: 4
               {"model", R"("some/model")"}});
 }
 
+TEST(Effective, LlamaFactoryV1ReadsItsAdapter) {
+  const std::string head =
+      "model: some/model\nmodel_class: llm\ntrain_dataset: data/v1.yaml\noutput_dir: out\n"
+      "dist_config:\n  name: fsdp2\npeft_config:\n  name: lora\n";
+  expect_run(input_of(head), "llamafactory-yaml",
+             {{"lora.kind", R"("lora")"},
+              {"lora.rank", "8"},
+              {"lora.alpha", "16.0"},
+              {"lora.dropout", "0.05"},
+              {"lora.targets", R"("all-linear")"}});
+  expect_run(input_of(head + "  r: 16\n  lora_alpha: 8\n  lora_dropout: 0\n  target_modules: [q_proj, v_proj]\n"
+                             "quant_config:\n  name: bnb\n  quantization_bit: 4\n"),
+             "llamafactory-yaml",
+             {{"lora.kind", R"("qlora")"},
+              {"lora.rank", "16"},
+              {"lora.alpha", "8.0"},
+              {"lora.dropout", "0.0"},
+              {"lora.targets", R"("q_proj,v_proj")"}});
+}
+
 TEST(Effective, RunSpecFillsTheDefaultsOfItsParser) {
   expect_run(input_of(R"({"model": "m", "data": {"path": "d.jsonl", "max_seq_len": 512}, "output": "o", "ranks": 4,
 "epochs": 2, "max_tokens_per_rank": 1024, "global_batch_size": 32,

@@ -9,6 +9,12 @@ const Node* top(const RunReader& reader, std::string_view name) {
   return reader.input.root().find(name);
 }
 
+void read_targets(RunReader& reader, const Node* targets) {
+  reader.run.lora.targets = "all-linear";
+  reader.from("lora.targets", targets);
+  if (is_set(targets) && text_of(targets) != "all") reader.lora_targets(targets);
+}
+
 // LoRA is the project's default.
 void read_adapter(RunReader& reader) {
   EffectiveLora& lora = reader.run.lora;
@@ -23,9 +29,7 @@ void read_adapter(RunReader& reader) {
   reader.number("lora.alpha", lora.alpha, top(reader, "lora_alpha"));
   lora.dropout = 0.0;
   reader.number("lora.dropout", lora.dropout, top(reader, "lora_dropout"));
-  lora.targets = "all-linear";
-  const Node* targets = reader.from("lora.targets", top(reader, "lora_target"));
-  if (is_set(targets) && text_of(targets) != "all") reader.lora_targets(targets);
+  read_targets(reader, top(reader, "lora_target"));
   reader.text("lora.adapter", lora.adapter, top(reader, "adapter_name_or_path"));
 }
 
@@ -61,10 +65,29 @@ void read_v1_sharding(RunReader& reader) {
   }
 }
 
+// Without a plugin all weights are trained. The plugin's own defaults (v1/plugins/model_plugins/peft.py).
+void read_v1_adapter(RunReader& reader) {
+  const Node& root = reader.input.root();
+  EffectiveLora& lora = reader.run.lora;
+  const std::string kind = text_of(reader.from("lora.kind", root.at("peft_config.name")));
+  if (kind != "lora") return;
+  const Node* bits = reader.from("lora.kind", root.at("quant_config.quantization_bit"));
+  lora.kind = is_set(bits) ? "qlora" : kind;
+  lora.rank = 8;
+  reader.integer("lora.rank", lora.rank, root.at("peft_config.r"));
+  lora.alpha = 16.0;
+  reader.number("lora.alpha", lora.alpha, root.at("peft_config.lora_alpha"));
+  lora.dropout = 0.05;
+  reader.number("lora.dropout", lora.dropout, root.at("peft_config.lora_dropout"));
+  read_targets(reader, root.at("peft_config.target_modules"));
+  reader.text("lora.adapter", lora.adapter, root.at("peft_config.adapter_name_or_path"));
+}
+
 void read_v1(RunReader& reader) {
   Effective& run = reader.run;
   const Node& root = reader.input.root();
   read_v1_sharding(reader);
+  read_v1_adapter(reader);
   if (is_true(reader.from("precision", top(reader, "bf16")))) run.precision = "bf16";
   reader.integer("micro_batch", run.micro_batch, top(reader, "micro_batch_size"));
   reader.integer("global_batch", run.global_batch, top(reader, "global_batch_size"));
