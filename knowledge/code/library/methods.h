@@ -18,6 +18,9 @@ Object* call_module_method(Interpreter& run, const Call& call);
 // nullptr: no step of training. training_methods.cpp
 Object* call_training_method(Interpreter& run, const Call& call);
 
+// Of modules, tensors and batches alike: moves, casts and modes, which give their object back. moves.cpp
+std::span<const Known> methods_that_give_back();
+
 // To call it makes an unknown thing a module: a method of nn.Module and of its wrappers that nothing else has.
 bool shows_module(const Call& call);
 bool is_accelerator(const Object& object);

@@ -89,19 +89,6 @@ Object* add_part(Interpreter& run, const Call& call, const Known& known) {
 constexpr auto kCall = EventKind::kCall;
 constexpr auto kUnknown = Type::kUnknown;
 constexpr std::array kInPlace = {
-    Known{"to", in_place, EventKind::kMove},
-    Known{"cuda", in_place, EventKind::kMove},
-    Known{"cpu", in_place, EventKind::kMove},
-    Known{"half", in_place, EventKind::kMove},
-    Known{"float", in_place, EventKind::kMove},
-    Known{"bfloat16", in_place, EventKind::kMove},
-    Known{"double", in_place, EventKind::kMove},
-    Known{"xpu", in_place, EventKind::kMove},
-    Known{"npu", in_place, EventKind::kMove},
-    Known{"type", in_place, EventKind::kMove},
-    Known{"share_memory", in_place, EventKind::kMove},
-    Known{"train", in_place, EventKind::kTrainMode},
-    Known{"eval", in_place, EventKind::kTrainMode},
     Known{"to_empty", in_place, EventKind::kToEmpty},
     Known{"compile", in_place, EventKind::kCompile},
     Known{"gradient_checkpointing_enable", in_place, EventKind::kCheckpointWrap},
@@ -112,7 +99,6 @@ constexpr std::array kInPlace = {
     Known{"post_init", in_place, EventKind::kInitWeights},
     Known{"initialize", in_place, EventKind::kInitWeights},
     Known{"zero_grad", in_place, EventKind::kZeroGrad},
-    Known{"requires_grad_", in_place},
     Known{"set_reshard_after_backward", in_place},
     Known{"set_is_last_backward", in_place},
     Known{"reshard", in_place},
@@ -163,7 +149,7 @@ bool shows_module(const Call& call) {
 }
 
 Object* call_module_method(Interpreter& run, const Call& call) {
-  static const CallTable table = {kInPlace, kOthers};
+  static const CallTable table = {kInPlace, kOthers, methods_that_give_back()};
   if (Object* done = table.call(run, call)) return done;
   if (call.name == "backward" || call.name == "step") return nullptr;  // a loss or an engine taken for a module
   return plain(run, call, {call.name, plain, EventKind::kForwardMethod, kUnknown, kLocal});

@@ -47,11 +47,6 @@ Object* await_or_wait(Interpreter& run, const Call& call, const Known& known) {
   return any(run, call, Known{call.name, any, EventKind::kCall, Type::kUnknown, Taints{0}});
 }
 
-Object* move(Interpreter& run, const Call& call, const Known& known) {
-  note(run, call, known.kind, call.receiver, call.receiver);
-  return call.whole;
-}
-
 // The same object is meant afterwards.
 Object* in_place(Interpreter& run, const Call& call, const Known& known) {
   of_receiver(run, call, known);
@@ -86,38 +81,15 @@ constexpr std::array kValues = {
     Known{"warning", any, kCall, Type::kUnknown, Taints{0}},
 };
 constexpr std::array kSame = {
-    Known{"to", move, EventKind::kMove},
-    Known{"cuda", move, EventKind::kMove},
-    Known{"cpu", move, EventKind::kMove},
-    Known{"half", move, EventKind::kMove},
-    Known{"float", move, EventKind::kMove},
-    Known{"bfloat16", move, EventKind::kMove},
-    Known{"double", move, EventKind::kMove},
-    Known{"xpu", move, EventKind::kMove},
-    Known{"npu", move, EventKind::kMove},
-    Known{"type", move, EventKind::kMove},
-    Known{"share_memory", move, EventKind::kMove},
-    Known{"train", in_place, EventKind::kTrainMode},
-    Known{"eval", in_place, EventKind::kTrainMode},
-    Known{"requires_grad_", in_place},
-    Known{"apply", in_place},
-    Known{"contiguous", in_place},
-    Known{"pin_memory", in_place},
-    Known{"zero_", in_place},
-    Known{"fill_", in_place},
-    Known{"copy_", in_place},
-    Known{"add_", in_place},
-    Known{"sub_", in_place},
-    Known{"mul_", in_place},
-    Known{"div_", in_place},
-    Known{"clamp_", in_place},
-    Known{"lerp_", in_place},
+    Known{"apply", in_place}, Known{"contiguous", in_place}, Known{"pin_memory", in_place}, Known{"zero_", in_place},
+    Known{"fill_", in_place}, Known{"copy_", in_place},      Known{"add_", in_place},       Known{"sub_", in_place},
+    Known{"mul_", in_place},  Known{"div_", in_place},       Known{"clamp_", in_place},     Known{"lerp_", in_place},
 };
 
 }  // namespace
 
 Object* call_object_method(Interpreter& run, const Call& call) {
-  static const CallTable table = {kState, kValues, kSame};
+  static const CallTable table = {kState, kValues, kSame, methods_that_give_back()};
   if (Object* done = table.call(run, call)) return done;
   return any(run, call, Known{call.name, any});
 }
