@@ -170,9 +170,42 @@ void Interpreter::adopt(Object* object, const Class& known, Node node) {
                  : known.is_dataset || known.is_iterable_dataset ? Type::kDataset
                                                                  : Type::kInstance;
   if (known.is_module && object->callee.empty()) object->callee = known.name;
-  if (const Function* init = known.method("__init__")) {
-    invoke(*init, object, modules_[init->file], unknown_arguments(), node);
+  construct(object, known, unknown_arguments(), node);
+}
+
+// What making an instance runs: the constructor; of a dataclass, its fields in order and what follows them.
+void Interpreter::construct(Object* object, const Class& owner, Arguments& given, Node node) {
+  if (const Function* init = owner.method("__init__")) {
+    invoke(*init, object, modules_[init->file], given, node);
+    return;
   }
+  int position = 0;
+  fill_fields(object, owner, given, position);
+  object->taints |= taints_of(given);
+  if (const Function* after = owner.method("__post_init__"))
+    invoke(*after, object, modules_[after->file], arguments_of(), node);
+}
+
+// The annotated attributes of a dataclass or a NamedTuple, those of its bases first.
+void Interpreter::fill_fields(Object* object, const Class& owner, const Arguments& given, int& position) {
+  if (std::ranges::find(fields_of_, &owner) != fields_of_.end()) return;  // a field of its own type
+  fields_of_.push_back(&owner);
+  for (const Class* base : owner.base_classes) fill_fields(object, *base, given, position);
+  for (const Node child : owner.node.child("body").children()) {
+    const Node field = child.first_child();
+    if (!child.is("expression_statement") || !field.is("assignment") || !field.child("type")) continue;
+    const std::string_view name = field.child("left").text();
+    Object* value = nullptr;
+    if (const Argument* found = given.find(name, position++)) {
+      value = found->value;
+    } else if (!field.child("right") && object->member(name) == nullptr) {
+      value = unknown(field);
+      value->name = name;
+      value = typed(value, field.child("type"), *owner.file);
+    }
+    if (value != nullptr) object->members.emplace_back(name, value);
+  }
+  fields_of_.pop_back();
 }
 
 Object* Interpreter::call_class(const Class& owner, Arguments& given, Node node) {
@@ -182,19 +215,7 @@ Object* Interpreter::call_class(const Class& owner, Arguments& given, Node node)
   object->made_by = &given;
   if (owner.is_iterable_dataset || owner.is_dataset) object->type = Type::kDataset;
   emit(EventKind::kCall, owner.name, node, &given, object, nullptr, object);
-  if (const Function* init = owner.method("__init__")) {
-    invoke(*init, object, modules_[init->file], given, node);
-    return object;
-  }
-  // A dataclass or a NamedTuple: annotated attributes in order.
-  int position = 0;
-  for (const Node child : owner.node.child("body").children()) {
-    const Node field = child.first_child();
-    if (!child.is("expression_statement") || !field.is("assignment") || !field.child("type")) continue;
-    const std::string_view name = field.child("left").text();
-    if (const Argument* found = given.find(name, position++)) object->members.emplace_back(name, found->value);
-  }
-  object->taints = taints_of(given);
+  construct(object, owner, given, node);
   return object;
 }
 

@@ -86,6 +86,10 @@ Object* Interpreter::subscript(Node node) {
     std::vector<const Object*> bounds;
     for (Node piece = at.first_child(); piece; piece = piece.next_sibling()) bounds.push_back(eval(piece));
     const bool equal = bounds.size() == 2 && cuts_equal_shares(bounds[0], bounds[1]);
+    // [:each] of this rank's rows: as many on every rank.
+    const bool from_start = bounds.size() == 1 && at.text().starts_with(':');
+    if (from_start && !bounds[0]->has(kRank | kUneven) && !(bounds[0]->constant && bounds[0]->number < 0))
+      cut->taints &= static_cast<Taints>(~kUneven);
     for (const Object* bound : bounds) {
       if (bound->has(kRank)) cut->taints |= equal ? kLocal : kUneven | kLocal;
       cut->taints |= static_cast<Taints>(bound->taints & kUneven);

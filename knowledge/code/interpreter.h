@@ -120,6 +120,8 @@ class Interpreter : public Recorder {
   void unpack(Arguments& into, Object* value, bool by_name, Node node);
   Object* call_method(Object* method, Arguments& given, Node node);
   void adopt(Object* object, const Class& known, Node node);
+  void construct(Object* object, const Class& owner, Arguments& given, Node node);
+  void fill_fields(Object* object, const Class& owner, const Arguments& given, int& position);
   Object* call_class(const Class& owner, Arguments& given, Node node);
   Object* forward(Object* model, Arguments& given, Node node);
 
@@ -137,6 +139,7 @@ class Interpreter : public Recorder {
   std::size_t events_ = 0;         // of all traces that are done
   std::vector<Object*> returned_;  // by the function that runs
   std::vector<std::uint32_t> return_jumps_, loop_breaks_, turn_continues_, raises_;
+  std::vector<const Class*> fields_of_;                        // classes whose fields are being filled
   std::vector<std::pair<const Function*, Consumer*>> yields_;  // generators that run, innermost last
 };
 

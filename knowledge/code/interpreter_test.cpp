@@ -145,6 +145,25 @@ TEST(Interpreter, AnObjectOfTheFilesIsEnteredAndLeft) {
   EXPECT_EQ(events_of(*program, EventKind::kCollective).size(), 1u);
 }
 
+TEST(Interpreter, ADataclassFillsItsFieldsInOrderAndGoesOn) {
+  const auto program = program_of(
+      "from dataclasses import dataclass\n"
+      "@dataclass\nclass Base:\n    group: str\n"
+      "@dataclass\nclass Job(Base):\n    tag: str\n    again: 'Job' = None\n"
+      "    def __post_init__(self):\n        dist.barrier(self.group)\n"
+      "Job('g', 't')\n");
+  const Event* wait = call_of(*program, "torch.distributed.barrier");
+  ASSERT_NE(wait, nullptr);
+  EXPECT_TRUE(is_constant_text(wait->argument("group", 0), "g"));
+}
+
+TEST(Interpreter, AFieldOfItsOwnClassEnds) {
+  const auto program = program_of(
+      "class Link:\n    next: Link\n    def pull(self):\n        dist.barrier()\n"
+      "class Ring(Other):\n    pass\nclass Other(Ring):\n    x: Ring\n    def __post_init__(self):\n        dist.barrier()\n");
+  EXPECT_GE(events_of(*program, EventKind::kCollective).size(), 2u);
+}
+
 TEST(Interpreter, AShortListIsWalkedOneByOneAlsoWithItsNumbers) {
   const auto program = program_of("for i, group in enumerate(['a', 'b']):\n    dist.barrier(group)\n");
   const auto barriers = events_of(*program, EventKind::kCollective);

@@ -1,6 +1,7 @@
 #include "knowledge/code/reader.h"
 
 #include <algorithm>
+#include <array>
 #include <cctype>
 
 #include "base/text.h"
@@ -33,6 +34,19 @@ std::string absolute_module(std::string_view written, const std::string& here) {
   return rest.empty() ? base : base + "." + rest;
 }
 
+// A line with a word in its first column, or with one in front that no expression begins with.
+bool begins_a_statement(std::string_view line) {
+  static constexpr std::array<std::string_view, 13> kWords = {"return", "def",    "class", "with",     "raise",
+                                                              "import", "assert", "while", "continue", "break",
+                                                              "pass",   "try:",   "del"};
+  const std::size_t start = line.find_first_not_of(" \t");
+  if (start == 0) return std::isalpha(static_cast<unsigned char>(line[0])) != 0;
+  if (start == std::string_view::npos) return false;
+  const std::string_view rest = line.substr(start);
+  const std::string_view word = rest.substr(0, rest.find_first_of(" \n"));
+  return std::ranges::find(kWords, word) != kWords.end();
+}
+
 // The text stops within a bracket or a string of several lines, or behind the colon of a block.
 bool ends_open(std::string_view text) {
   int depth = 0;
@@ -60,8 +74,8 @@ bool ends_open(std::string_view text) {
       quote = triple == "\"\"\"" || triple == "\'\'\'" ? triple : text.substr(i, 1);
       i += quote.size() - 1;
     }
-    // A word in the first column begins a statement: a bracket before it was a slip, not the end.
-    if (i > 0 && text[i - 1] == '\n' && std::isalpha(static_cast<unsigned char>(c)) != 0) depth = 0;
+    // Where a statement begins, a bracket before it was a slip, not the end.
+    if (i > 0 && text[i - 1] == '\n' && begins_a_statement(text.substr(i))) depth = 0;
     if (c == '(' || c == '[' || c == '{') ++depth;
     if ((c == ')' || c == ']' || c == '}') && depth > 0) --depth;
     if (c != ' ' && c != '\n' && c != '\r' && c != '\t') last = c;
@@ -278,6 +292,7 @@ void Reader::note_calls(const SourceFile& file) {
     const Node callee = node.child("function");
     const std::string_view name = resolve(file, callee);
     program_.called_.insert(name);
+    if (callee.is("identifier")) program_.called_.insert(last_part(name));  // of another file
     if (callee.is("attribute"))
       program_.called_.insert(program_.intern("." + std::string(callee.child("attribute").text())));
   }

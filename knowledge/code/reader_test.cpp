@@ -74,6 +74,8 @@ TEST(Reader, WhatAFileThatStopsShortNeverCallsIsNotKnown) {
     EXPECT_FALSE(part->calls(".set_epoch")) << end;
   }
   EXPECT_FALSE(program_of("def broken(:\n    pass\nprint('(')\n")->may_call(".set_epoch"));
+  // A statement within an open bracket: a slip.
+  EXPECT_FALSE(program_of("def broken(a, b:\n    c = a + b\n    return c\n")->may_call(".set_epoch"));
 }
 
 TEST(Reader, OnlyDistributedTrainingIsInScope) {

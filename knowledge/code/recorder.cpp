@@ -119,6 +119,15 @@ Event& Recorder::emit(EventKind kind, std::string_view callee, Node node, const 
   return trace_->events.emplace_back(event);
 }
 
+bool Recorder::depends_in_loop_on(Taints taints) const {
+  if (loop_ == nullptr || loop_->begin >= trace_->events.size()) return false;
+  const Guard* const whole = trace_->events[loop_->begin].guard;
+  for (const Guard* guard = guard_; guard != nullptr && guard != whole; guard = guard->outer) {
+    if ((guard->taints & taints) != 0) return true;
+  }
+  return false;
+}
+
 const Guard* Recorder::add_guard(GuardKind kind, Node test, Node statement, bool positive, const Object* value) {
   Guard& guard = program_.guards_.emplace_back();
   guard.outer = guard_;

@@ -32,6 +32,8 @@ class Recorder {
   // "torch.distributed" and "barrier" -> "torch.distributed.barrier", canonical.
   std::string_view member_name(std::string_view owner, std::string_view name);
   const Loop* loop() const { return loop_; }
+  // In force here and not for the whole loop at hand.
+  bool depends_in_loop_on(Taints taints) const;
   void note_backend(std::string backend) { program_.backends_.push_back(std::move(backend)); }
   Event& emit(EventKind kind, std::string_view callee, Node node, const Arguments* given, const Object* subject,
               const Object* receiver, Object* result);

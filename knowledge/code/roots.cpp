@@ -209,9 +209,7 @@ Object* Interpreter::instance_of(const Class& owner) {
                         owner.node);
   object->of_class = &owner;
   object->callee = owner.name;
-  if (const Function* init = owner.method("__init__")) {
-    invoke(*init, object, modules_[init->file], unknown_arguments(), owner.node);
-  }
+  construct(object, owner, unknown_arguments(), owner.node);
   return object;
 }
 

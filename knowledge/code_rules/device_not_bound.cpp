@@ -61,7 +61,7 @@ bool mesh_binds(const Program& program, const Trace& trace, const Event& group) 
 // A set-up function that was not sent may bind the device.
 bool set_up_elsewhere(const Trace& trace) {
   return std::ranges::any_of(trace.events, [](const Event& event) {
-    if (!event.is(EventKind::kCall) || event.callee.starts_with("torch.")) return false;
+    if (!event.is(EventKind::kCall) || event.callee.starts_with("torch.") || event.callee == ".bind") return false;
     for (const std::string_view word : {"setup", "set_up", "init_dist", "bind", "device"}) {
       if (contains_ignoring_case(event.callee, word)) return true;
     }

@@ -94,7 +94,7 @@ const Event* skipped_joint(const Program& program, const Trace& trace, const Eve
     if (!is_joint(trace, event) || under(event, &guard) || !compatible(staying, event) || in_other_branch(event, guard))
       continue;
     if (event.is(EventKind::kStateDict) && !gathers_state(program, trace, event)) continue;
-    if (guard.taints & kRank && for_its_own_group(event)) continue;
+    if (guard.taints & kRank && for_its_own_group(event, guard)) continue;
     return &event;
   }
   return nullptr;
@@ -173,7 +173,8 @@ void rank_guarded_exit(const Program& program, Findings& findings) {
         continue;
       const Event* skipped = skipped_joint(program, trace, jump, *guard);
       // A gather of state behind `if rank != 0: return` or continue is state-dict-under-rank-guard.
-      if (skipped == nullptr || skipped->is(EventKind::kStateDict)) continue;
+      if (skipped == nullptr || (skipped->is(EventKind::kStateDict) && rank_condition(*skipped, true) != nullptr))
+        continue;
       findings.at(jump, "Ranks that leave here skip '" + quote_input(skipped->node.text(), 60) + "' in line " +
                             std::to_string(skipped->line()) + ".");
     }

@@ -1,8 +1,10 @@
 #include <algorithm>
+#include <array>
 
 #include "base/text.h"
 #include "knowledge/code/names.h"
 #include "knowledge/code_rules/checks.h"
+#include "knowledge/code_rules/origin.h"
 #include "knowledge/code_rules/sharding.h"
 
 namespace fx::knowledge::checks {
@@ -73,8 +75,27 @@ bool computes_with_parts(const Trace& trace, const Event& call) {
 
 // Names under which models offer their computation beside forward.
 bool is_compute_name(std::string_view method) {
-  return method.starts_with("encode_") || method.starts_with("forward_") ||
-         (method.starts_with("get_") && method.ends_with("_features"));
+  static constexpr std::array<std::string_view, 16> kNames = {
+      "encode",   "decode",  "embed",       "score",           "predict",       "sample",
+      "log_prob", "inverse", "infer",       "inference",       "training_step", "validation_step",
+      "act",      "rollout", "reconstruct", "extract_features"};
+  if (std::ranges::find(kNames, method) != kNames.end()) return true;
+  for (const std::string_view verb : {"encode_", "decode_", "embed_", "forward_", "predict_", "score_"}) {
+    if (method.starts_with(verb)) return true;
+  }
+  return method.starts_with("get_") && method.ends_with("_features");
+}
+
+// It gets data, not only what the model itself gave before.
+bool gets_data(const Event& call) {
+  if (call.arguments == nullptr) return false;
+  return std::ranges::any_of(call.arguments->list, [&](const Argument& argument) {
+    const Object* value = main_of(argument.value);
+    const bool option = value->type == Type::kText || value->type == Type::kBool || value->type == Type::kNone;
+    return !option && !made_from(value, [&](const Object& object) {
+      return object.callee == "()" && same_model(object.receiver, call.subject);
+    });
+  });
 }
 
 bool under_summon(const Event& event) {
@@ -121,7 +142,8 @@ void unregistered_forward_method(const Program& program, Findings& findings) {
         continue;
       }
       const bool seen = core_of(module)->of_class != nullptr;
-      if (seen ? computes_with_parts(trace, event) : is_compute_name(name) && core_of(module)->parent == nullptr)
+      if (seen ? computes_with_parts(trace, event)
+               : is_compute_name(name) && gets_data(event) && core_of(module)->parent == nullptr)
         findings.at(event);
     }
   }

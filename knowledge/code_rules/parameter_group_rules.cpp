@@ -4,6 +4,7 @@
 #include "base/text.h"
 #include "knowledge/code/names.h"
 #include "knowledge/code_rules/checks.h"
+#include "knowledge/code_rules/freezing.h"
 #include "knowledge/code_rules/participation.h"
 #include "knowledge/code_rules/sharding.h"
 
@@ -67,87 +68,6 @@ const Object* root_of_weight(const Object* weight) {
   return root_of(at);
 }
 
-// A condition that picks single parameters out of a layer.
-bool picks_inside_layers(const Event& event) {
-  constexpr std::array<std::string_view, 9> kParts = {"lora", "bias",   "norm",   "adapter", "attn",
-                                                      "mlp",  "q_proj", "v_proj", "ln_"};
-  for (const Guard* guard = event.guard; guard != nullptr; guard = guard->outer) {
-    for (const std::string_view part : kParts) {
-      if (contains_ignoring_case(guard->test.text(), part)) return true;
-    }
-  }
-  // p.requires_grad = "bias" in name, p.requires_grad_("bias" in name)
-  const Node value = event.node.is("call") ? event.node.child("arguments") : event.node.child("right");
-  for (const std::string_view part : kParts) {
-    if (contains_ignoring_case(value.text(), part)) return true;
-  }
-  return false;
-}
-
-bool separates_frozen(const Object* policy) {
-  if (policy == nullptr) return false;
-  const std::string_view name = last_part(policy->callee == "functools.partial" ? policy->name : policy->callee);
-  return contains(name, "fsdp_auto_wrap_policy") || contains(name, "_or_policy") || contains(name, "lambda") ||
-         name == "CustomPolicy";
-}
-
-// The part went into a wrapper of its own before the whole did.
-bool wrapped_before(const Trace& trace, const Object* part, const Event& whole) {
-  return std::ranges::any_of(trace.events, [&](const Event& event) {
-    return event.index < whole.index && is_fsdp1(event) && core_of(event.subject) == core_of(part);
-  });
-}
-
-// Of one of a list of blocks: layer.attention.
-bool inside_a_block(const Object* part) {
-  const Object* at = core_of(core_of(part)->parent);
-  for (int i = 0; i < 8 && at != nullptr; ++i) {
-    if (at->element) return true;
-    at = core_of(at->parent);
-  }
-  return false;
-}
-
-// Adapters, or single parameters frozen: some inner layers then hold both kinds.
-bool mixes_frozen(const Trace& trace, const Event& shard) {
-  const Object* core = core_of(shard.subject);
-  if (core->callee == "peft.PeftModel.from_pretrained") return true;
-  for (std::uint32_t i = 0; i < shard.index; ++i) {
-    const Event& event = trace.events[i];
-    if (event.is(EventKind::kCall) &&
-        (event.callee == "peft.get_peft_model" || event.callee == "peft.inject_adapter_in_model")) {
-      if (same_model(event.argument("model", 0), core) || same_model(event.argument("model", 1), core)) return true;
-    }
-    const bool freezes = (event.callee == "requires_grad" && event.is(EventKind::kSetAttribute)) ||
-                         (event.callee == ".requires_grad_" && event.is(EventKind::kCall));
-    const Object* parameter = freezes ? parameter_behind(event.receiver) : nullptr;
-    if (parameter != nullptr && same_model(model_of_parameter(parameter), core) && picks_inside_layers(event))
-      return true;
-    // One flat parameter for all: any frozen part makes it a mix.
-    const bool part = event.callee == ".requires_grad_" && strictly_inside(event.subject, core) &&
-                      !wrapped_before(trace, event.subject, shard);
-    if (part && inside_a_block(event.subject)) return true;
-    if (part && is_absent(shard, "auto_wrap_policy", 3) && event.argument("requires_grad", 0) != nullptr &&
-        event.argument("requires_grad", 0)->is_false())
-      return true;
-  }
-  return false;
-}
-
-bool sets_requires_grad(const Event& event, const Object* model, bool on) {
-  if (event.callee == ".requires_grad_") {
-    const Object* parameter = parameter_behind(event.receiver);
-    if (!same_model(parameter == nullptr ? event.subject : model_of_parameter(parameter), model)) return false;
-    const Object* value = event.argument("requires_grad", 0);
-    return (value == nullptr || value->is_true()) == on;
-  }
-  if (!event.is(EventKind::kSetAttribute) || event.callee != "requires_grad") return false;
-  const Object* value = event.argument("", 0);
-  if (value == nullptr || (on ? !value->is_true() : !value->is_false())) return false;
-  const Object* parameter = parameter_behind(event.receiver);
-  return parameter != nullptr && same_model(model_of_parameter(parameter), model);
-}
-
 // Parameters that train beside those the event picks: all of them, unless the model was frozen and nothing else
 // switched on again.
 bool others_train(const Trace& trace, const Event& picked, const Object* model, std::uint32_t until) {
@@ -176,14 +96,6 @@ bool mixes_by_name(const Trace& trace, const Event& set) {
   const int whole = stored_bits(root_of(model));
   return bits != 0 && picks && shard != nullptr && whole != 0 && whole != bits &&
          others_train(trace, set, model, shard->index);
-}
-
-// A layer of torch.nn that has parameters of its own.
-bool is_leaf_layer(const Object& part) {
-  constexpr std::array<std::string_view, 9> kLayers = {"Linear", "Embedding", "LayerNorm", "RMSNorm",  "Conv1d",
-                                                       "Conv2d", "Conv3d",    "Bilinear",  "Parameter"};
-  return part.callee.starts_with("torch.nn.") && part.made_by != nullptr &&
-         std::ranges::find(kLayers, last_part(part.callee)) != kLayers.end();
 }
 
 // What a layer that the code makes is stored in: as it is told, or as the layer is whose dtype it takes; 0 if unknown.
@@ -272,7 +184,7 @@ void tied_weights_split(const Program& program, Findings& findings) {
       const Event* second = group_of(trace, other);
       if (first == nullptr && second == nullptr) continue;
       if (first == second) continue;  // one call for both, or for a module around both
-      // Anchored at the call that shards one of the two itself.
+      // Anchored at the call that shards one of the two itself, else at the first one around one of them.
       const Event* at = nullptr;
       for (const Event& event : trace.events) {
         if (!is_fsdp2(event) || at != nullptr) continue;
@@ -280,6 +192,7 @@ void tied_weights_split(const Program& program, Findings& findings) {
           if (core_of(unit) == one || core_of(unit) == other) at = &event;
         }
       }
+      if (at == nullptr && first != nullptr && second != nullptr) at = first->index < second->index ? first : second;
       if (at != nullptr) findings.at(*at);
     }
   }
@@ -313,16 +226,6 @@ void mixed_dtype_group(const Program& program, Findings& findings) {
       for (const auto& [name, part] : root->members)
         mixed |= is_pretrained(part) && stored_bits(part) != 0 && stored_bits(part) != bits;
       if (mixed) findings.at(cast);
-    }
-  }
-}
-
-void frozen_mixed_flat_param(const Program& program, Findings& findings) {
-  for (const Trace& trace : program.traces()) {
-    for (const Event& shard : trace.events) {
-      if (!is_fsdp1(shard) || shard.pass != 1 || shard.subject == nullptr || !is_absent(shard, "use_orig_params"))
-        continue;
-      if (!separates_frozen(shard.argument("auto_wrap_policy", 3)) && mixes_frozen(trace, shard)) findings.at(shard);
     }
   }
 }

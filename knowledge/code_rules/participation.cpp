@@ -5,6 +5,7 @@
 
 #include "base/text.h"
 #include "knowledge/code/names.h"
+#include "knowledge/code_rules/origin.h"
 
 namespace fx::knowledge {
 
@@ -45,10 +46,11 @@ bool is_joint(const Trace& trace, const Event& event) {
   }
 }
 
-bool for_its_own_group(const Event& event) {
+bool for_its_own_group(const Event& event, const Guard& guard) {
   const Object* group = event.argument("group");
   if (group == nullptr) group = event.argument("process_group");
   if (group == nullptr || group->type == Type::kNone) return false;
+  if (made_from(guard.value, group)) return true;
   Event made;
   made.guard = group->guard;
   return rank_condition(made, true) == nullptr;
@@ -64,6 +66,8 @@ bool gathers_state(const Program& program, const Trace& trace, const Event& even
 
 namespace {
 
+constexpr int kDepth = 4;  // of arithmetic and comparisons on a rank
+
 // Words by which a condition says that it is about the rank.
 bool names_a_rank(std::string_view text) {
   for (const std::string_view word : {"rank", "main", "master", "leader", "primary", "chief", "zero", "procid",
@@ -73,8 +77,11 @@ bool names_a_rank(std::string_view text) {
   return false;
 }
 
+bool is_given_to_some(const Object* value, int depth);
+
 // A rank, or arithmetic and comparisons on one.
 bool computes_with_rank(const Object* value, int depth) {
+  if (is_given_to_some(value, depth)) return true;
   for (const Object* one : alternatives(value)) {
     if (one->identity != Identity::kNone && one->identity != Identity::kWorldSize) return true;
     if (one->has(kRank) && (names_a_rank(one->callee) || names_a_rank(one->name))) return true;
@@ -87,6 +94,25 @@ bool computes_with_rank(const Object* value, int depth) {
     }
   }
   return false;
+}
+
+bool asks_for_the_rank(const Guard& guard, int depth) {
+  return (guard.taints & kRank) != 0 && (names_a_rank(guard.test.text()) || computes_with_rank(guard.value, depth));
+}
+
+// writer = SummaryWriter() if rank == 0 else None: whether it is there tells the rank.
+bool is_given_to_some(const Object* value, int depth) {
+  if (value == nullptr || value->type != Type::kUnion || depth == 0 || !value->has(kRank) || value->has(kReduced))
+    return false;
+  const auto is_none = [](const Object* item) { return item->type == Type::kNone; };
+  if (std::ranges::none_of(value->items, is_none)) return false;
+  return std::ranges::any_of(value->items, [&](const Object* item) {
+    if (is_none(item) || item->constant) return false;
+    for (const Guard* at = item->guard; at != nullptr; at = at->outer) {
+      if (!at->implied && asks_for_the_rank(*at, depth - 1)) return true;
+    }
+    return false;
+  });
 }
 
 // True: for the main rank only. False: for the others. Unclear conditions have no side.
@@ -144,14 +170,6 @@ bool handed_on(const Event& other, const Event& event, const Guard& guard) {
   });
 }
 
-}  // namespace
-
-namespace {
-
-bool asks_for_the_rank(const Guard& guard) {
-  return (guard.taints & kRank) != 0 && (names_a_rank(guard.test.text()) || computes_with_rank(guard.value, 4));
-}
-
 // A function of the files answers one thing on some ranks, another on the others: `if rank != 0: return False`.
 bool answers_by_rank(const Guard& guard) {
   const Object* value = guard.value;
@@ -162,7 +180,7 @@ bool answers_by_rank(const Guard& guard) {
   if (!plain) return false;
   for (const Object* item : value->items) {
     for (const Guard* at = item->guard; at != nullptr && at != guard.outer; at = at->outer) {
-      if (item->constant && !at->implied && asks_for_the_rank(*at)) return true;
+      if (item->constant && !at->implied && asks_for_the_rank(*at, kDepth)) return true;
     }
   }
   return false;
@@ -171,7 +189,7 @@ bool answers_by_rank(const Guard& guard) {
 }  // namespace
 
 bool is_rank_test(const Guard& guard) {
-  return asks_for_the_rank(guard) || ((guard.taints & kRank) != 0 && answers_by_rank(guard));
+  return asks_for_the_rank(guard, kDepth) || ((guard.taints & kRank) != 0 && answers_by_rank(guard));
 }
 
 const Guard* rank_condition(const Event& event, bool with_implied) {

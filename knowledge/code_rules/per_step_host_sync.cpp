@@ -11,10 +11,13 @@ namespace {
 
 using namespace code;
 
-// The innermost loop that differentiates and steps: one turn is a training step.
+// The innermost loop that differentiates and steps: one turn is a training step, of one microbatch or of several.
 const Loop* step_loop(const Trace& trace, const Event& backward) {
-  for (std::uint32_t i = backward.loop->begin; i < backward.loop->end && i < trace.events.size(); ++i) {
-    if (trace.events[i].is(EventKind::kStep)) return backward.loop;
+  const Loop* loop = backward.loop;
+  for (int i = 0; i < 2 && loop != nullptr; ++i, loop = loop->outer) {
+    for (std::uint32_t at = loop->begin; at < loop->end && at < trace.events.size(); ++at) {
+      if (trace.events[at].is(EventKind::kStep)) return loop;
+    }
   }
   return nullptr;
 }

@@ -1,8 +1,11 @@
 // Scalers and autocast beside an FSDP precision policy.
+#include <algorithm>
+
 #include "knowledge/code/names.h"
 #include "knowledge/code_rules/checks.h"
 #include "knowledge/code_rules/origin.h"
 #include "knowledge/code_rules/precision.h"
+#include "knowledge/code_rules/sharding.h"
 
 namespace fx::knowledge::checks {
 namespace {
@@ -59,6 +62,27 @@ bool scales_somewhere(const Program& program) {
   return program.uses_accelerate();
 }
 
+bool sets_param_dtype(const Event& shard) {
+  if (precision_policy(shard) == nullptr) return false;
+  const ComputeType policy = policy_type(shard);
+  return policy != ComputeType::kNone && policy != ComputeType::kUnknown;
+}
+
+// The model of the forward was sharded with a precision policy, here or in another function that it was handed to.
+bool has_policy(const Program& program, const Trace& trace, const Event& forward) {
+  bool sharded = false;
+  for (const std::uint32_t index : trace.wraps) {
+    const Event& shard = trace.events[index];
+    if (!shard.is(EventKind::kShard) || !same_model(shard.subject, forward.subject)) continue;
+    sharded = true;
+    if (sets_param_dtype(shard)) return true;
+  }
+  if (sharded) return false;
+  const auto elsewhere = shards_by_name(program, forward.subject);
+  return !elsewhere.empty() &&
+         std::ranges::all_of(elsewhere, [](const Event* shard) { return sets_param_dtype(*shard); });
+}
+
 // context = torch.autocast(...), entered later; nullptr: not seen, a decorator.
 const Event* call_that_made(const Trace& trace, const Context& context) {
   for (const Event& event : trace.events) {
@@ -102,25 +126,19 @@ void fp16_scaler_wrong(const Program& program, Findings& findings) {
 void autocast_with_mp_policy(const Program& program, Findings& findings) {
   for (const Trace& trace : program.traces()) {
     for (const Event& event : trace.events) {
-      if (!event.is(EventKind::kForward)) continue;
+      // Of a model that was handed in, only its name tells that the call is a forward.
+      if (!event.is(EventKind::kForward) && event.callee != "()") continue;
       const Context* autocast = autocast_around(event);
       if (autocast == nullptr) continue;
       const ComputeType type = autocast_type(*autocast);
       const bool off = type == ComputeType::kNone;
       const Object* enabled = autocast->arguments == nullptr ? nullptr : main_of(autocast->arguments->get("enabled"));
-      if (off || (enabled != nullptr && !enabled->is_true())) continue;
-      for (const Event& shard : trace.events) {
-        if (!shard.is(EventKind::kShard) || !same_model(shard.subject, event.subject) ||
-            precision_policy(shard) == nullptr)
-          continue;
-        const ComputeType policy = policy_type(shard);
-        if (policy == ComputeType::kNone || policy == ComputeType::kUnknown) continue;
-        const Event* made = call_that_made(trace, *autocast);
-        if (made != nullptr)
-          findings.at(*made);
-        else
-          findings.at(autocast->file, autocast->node);
-      }
+      if (off || (enabled != nullptr && !enabled->is_true()) || !has_policy(program, trace, event)) continue;
+      const Event* made = call_that_made(trace, *autocast);
+      if (made != nullptr)
+        findings.at(*made);
+      else
+        findings.at(autocast->file, autocast->node);
     }
   }
 }

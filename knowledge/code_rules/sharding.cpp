@@ -70,6 +70,25 @@ const Event* next_shard(const Trace& trace, const Object* model, std::uint32_t f
   return nullptr;
 }
 
+std::vector<const Event*> shards_by_name(const Program& program, const Object* model) {
+  const auto is_given = [](const Object* root) {
+    return root->made_by == nullptr && root->callee.empty() && root->of_class == nullptr && !root->name.empty();
+  };
+  const Object* root = root_of(model);
+  if (root == nullptr || !is_given(root)) return {};
+  std::vector<const Event*> shards;
+  for (const Trace& trace : program.traces()) {
+    for (const std::uint32_t index : trace.wraps) {
+      const Event& event = trace.events[index];
+      const Object* other = root_of(event.subject);
+      if (event.subject->element) continue;  // of a list of layers
+      if (other == nullptr || !is_given(other) || other->name != root->name) return {};
+      if (event.is(EventKind::kShard)) shards.push_back(&event);
+    }
+  }
+  return shards;
+}
+
 ShardedClasses sharded_classes(const Program& program) {
   ShardedClasses classes;
   for (const Trace& trace : program.traces()) {
@@ -146,6 +165,13 @@ bool has_visible_blocks(const Object* model) {
 bool is_pretrained(const Object* model) {
   const Object* core = core_of(model);
   return core != nullptr && last_part(core->callee) == "from_pretrained";
+}
+
+bool is_leaf_layer(const Object& part) {
+  constexpr std::array<std::string_view, 9> kLayers = {"Linear", "Embedding", "LayerNorm", "RMSNorm",  "Conv1d",
+                                                       "Conv2d", "Conv3d",    "Bilinear",  "Parameter"};
+  return part.callee.starts_with("torch.nn.") && part.made_by != nullptr &&
+         std::ranges::find(kLayers, last_part(part.callee)) != kLayers.end();
 }
 
 }  // namespace fx::knowledge

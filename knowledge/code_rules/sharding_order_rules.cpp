@@ -122,7 +122,7 @@ void only_root_sharded(const Program& program, Findings& findings) {
       const Object* model = core_of(shard.subject);
       if (shard.subject->element || model->parent != nullptr || (!is_pretrained(model) && !has_visible_blocks(model)))
         continue;
-      if (is_fsdp1(shard) && !is_absent(shard, "auto_wrap_policy", 3)) continue;
+      if (is_fsdp1(shard) && !is_absent(shard, "auto_wrap_policy", 4)) continue;
       const bool others = std::ranges::any_of(trace.events, [&](const Event& other) {
         if (!other.is(EventKind::kShard) || other.node == shard.node) return false;
         return std::ranges::any_of(shard_units(other),

@@ -15,7 +15,7 @@ namespace {
 bool ends_by_vote(const Trace& trace, const Loop& loop) {
   for (std::uint32_t i = loop.begin; i < loop.end; ++i) {
     const Event& event = trace.events[i];
-    if (!event.is(EventKind::kJump)) continue;
+    if (!event.is(EventKind::kJump) || event.callee == "continue") continue;
     for (const Guard* guard = event.guard; guard != nullptr; guard = guard->outer) {
       if ((guard->taints & kReduced) != 0) return true;
     }

@@ -66,7 +66,9 @@ void cleared_in_every_microbatch(const Trace& trace, Findings& findings) {
 
 bool trains_in_loop(const Trace& trace, const Event& step) {
   for (const Event& event : trace.events) {
-    if (event.is(EventKind::kBackward) && event.loop != nullptr && inside(step, event.loop)) return true;
+    if (!event.is(EventKind::kBackward) || event.loop == nullptr) continue;
+    // Of one microbatch, or of several in a loop of their own.
+    if (inside(step, event.loop) || (step.loop != nullptr && inside(event, step.loop))) return true;
   }
   return false;
 }

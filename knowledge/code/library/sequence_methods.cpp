@@ -31,6 +31,7 @@ void grow(Interpreter& run, const Call& call) {
   Taints around = 0;
   for (const Loop* loop = run.loop(); loop != nullptr; loop = loop->outer)
     around |= static_cast<Taints>(loop->taints & kUneven);
+  if (run.depends_in_loop_on(kRank)) around |= kUneven | kLocal;  // if i % world == rank: mine.append(row)
   const Object* value = call.argument(0);
   const Object* inserted = call.name == "insert" ? call.argument(1) : nullptr;
   const Object* what = main_of(inserted != nullptr ? inserted : value);

@@ -1,55 +1,66 @@
-// Which rank reads which rows: samplers, iterable data sets, and their seeds.
+// Which rank reads which rows, and in which order: samplers and their seeds.
 #include <algorithm>
 
 #include "base/text.h"
 #include "knowledge/code/names.h"
 #include "knowledge/code_rules/checks.h"
 #include "knowledge/code_rules/origin.h"
+#include "knowledge/code_rules/rank_shares.h"
 
 namespace fx::knowledge::checks {
 namespace {
 
 using namespace code;
 
-bool is_loader(const Object* object) {
-  return object != nullptr && object->type == Type::kLoader && object->made_by != nullptr;
-}
-
 bool is_sharding_sampler(const Object& object) {
   return ends_with_part(object.callee, "DistributedSampler") ||
          ends_with_part(object.callee, "StatefulDistributedSampler");
 }
 
-// A sampler over the whole data set, or none.
-bool reads_everything(const Object& loader) {
-  if (loader.made_by->has_unknown() || loader.made_by->find("batch_sampler") != nullptr) return false;
-  const Object* sampler = loader.made_by->get("sampler", 3);
+// A sampler of the files that knows nothing of ranks; what a base does that was not sent is not known.
+bool is_own_sampler_of_everything(const Program& program, const Object& sampler) {
+  const Class& of = *sampler.of_class;
+  const bool seen = std::ranges::all_of(of.bases, [](std::string_view base) {
+    return base.find('.') == std::string_view::npos || base == "torch.utils.data.Sampler" ||
+           base == "torch.utils.data.sampler.Sampler";
+  });
+  return seen && of.base_classes.size() + 1 >= of.bases.size() && !mentions_ranks(program, of) &&
+         !may_be_split(sampler);
+}
+
+// It draws from the whole data set, for every rank alike.
+bool covers_everything(const Program& program, const Object* sampler, int depth) {
   for (const Object* one : alternatives(sampler)) {
-    const bool plain = one->type == Type::kNone || ends_with_part(one->callee, "RandomSampler") ||
-                       ends_with_part(one->callee, "SequentialSampler");
-    if (!plain) return false;
+    if (one->type == Type::kNone) continue;
+    if (one->of_class != nullptr
+            ? is_own_sampler_of_everything(program, *one)
+            : ends_with_part(one->callee, "RandomSampler") || ends_with_part(one->callee, "SequentialSampler"))
+      continue;
+    const bool batches = ends_with_part(one->callee, "BatchSampler") && one->made_by != nullptr && depth > 0;
+    if (!batches || !covers_everything(program, one->made_by->get("sampler", 0), depth - 1)) return false;
   }
   return true;
+}
+
+// A sampler over the whole data set, or none.
+bool reads_everything(const Program& program, const Object& loader) {
+  if (loader.made_by->has_unknown()) return false;
+  const Object* batches = main_of(loader.made_by->get("batch_sampler", 4));
+  return covers_everything(program,
+                           batches != nullptr && batches->type != Type::kNone ? loader.made_by->get("batch_sampler", 4)
+                                                                              : loader.made_by->get("sampler", 3),
+                           1);
 }
 
 bool is_map_style(const Object& loader) {
   const Object* dataset = main_of(loader.made_by->get("dataset", 0));
   if (dataset == nullptr || (dataset->of_class != nullptr && dataset->of_class->is_iterable_dataset)) return false;
   if (dataset->of_class != nullptr && dataset->of_class->is_dataset) return true;
-  if (ends_with_part(dataset->callee, "TensorDataset") || loader.made_by->find("sampler", 3) != nullptr) return true;
+  if (ends_with_part(dataset->callee, "TensorDataset") || loader.made_by->find("sampler", 3) != nullptr ||
+      loader.made_by->find("batch_sampler", 4) != nullptr)
+    return true;
   const Object* shuffle = main_of(loader.made_by->get("shuffle", 2));
   return shuffle != nullptr && shuffle->is_true();
-}
-
-bool depends_on_rank(const Object* value) {
-  return made_from(value, [](const Object& object) {
-    return object.has(kRank) || object.identity == Identity::kGlobalRank ||
-           contains(object.callee, "split_dataset_by_node");
-  });
-}
-
-const Object* dataset_of(const Object& loader) {
-  return loader.made_by->get("dataset", 0);
 }
 
 // range(len(loader)) gives no batches.
@@ -135,46 +146,25 @@ bool shuffles(const Object& sampler) {
   return shuffle == nullptr || shuffle->is_true();
 }
 
-// The text says something about ranks or shares.
-bool mentions_ranks(std::string_view code) {
-  const std::string text = to_lower(code);
-  for (const std::string_view word : {"rank", "world", "process_index", "num_processes", "replica",
-                                      "split_dataset_by_node", "dp_", "mesh", "shard("}) {
-    if (contains(text, word)) return true;
-  }
-  return false;
+// nullptr: it has none.
+const Object* shuffling_sampler_of(const Object& loader) {
+  const Object* sampler = core_of(loader.made_by->get("sampler", 3));
+  return sampler != nullptr && is_sharding_sampler(*sampler) && shuffles(*sampler) ? sampler : nullptr;
 }
 
-// The class, one of its bases, or a function of the files that it calls.
-bool mentions_ranks(const Program& program, const Class& of) {
-  if (mentions_ranks(of.node.text())) return true;
-  for (const Class* base : of.base_classes) {
-    if (mentions_ranks(program, *base)) return true;
-  }
-  return std::ranges::any_of(program.functions(), [&](const Function& function) {
-    return function.of_class == nullptr && !function.node.is("lambda") &&
-           contains(of.node.text(), std::string(function.name) + "(") && mentions_ranks(function.node.text());
-  });
-}
-
-// What a data set was given may hold this rank's share already.
-bool may_be_split(const Object& dataset) {
-  if (dataset.made_by == nullptr) return true;
-  for (const Argument& argument : dataset.made_by->list) {
-    if (argument.name == "*" || argument.name == "**") return true;
-    if (depends_on_rank(argument.value) || argument.value->has(kLocal | kUneven)) return true;
-    const Object* value = main_of(argument.value);
-    if (value->type == Type::kNumber || value->type == Type::kText || value->type == Type::kBool ||
-        value->type == Type::kNone || value->type == Type::kFunction)
-      continue;
-    bool is_source = false;
-    for (const std::string_view word : {"path", "file", "dir", "root", "pattern", "glob", "url", "name", "folder",
-                                        "length", "size", "tok", "encode", "args", "config", "cfg"}) {
-      is_source |= contains_ignoring_case(value->name, word) || contains_ignoring_case(argument.node.text(), word);
+// The loop around passes over a loader that somebody else built: for batch in self.data_loader. nullptr: none.
+const Loop* epochs_over_a_given_loader(const Trace& trace) {
+  for (const Event& backward : trace.events) {
+    if (!backward.is(EventKind::kBackward)) continue;
+    for (const Loop* loop = backward.loop; loop != nullptr; loop = loop->outer) {
+      const Object* over = main_of(loop->iterable);
+      if (over != nullptr && over->callee == "enumerate" && over->items.size() > 1) over = main_of(over->items[1]);
+      if (over == nullptr || over->made_by != nullptr || !contains_ignoring_case(over->name, "loader")) continue;
+      const bool unseen = over->type == Type::kLoader || over->type == Type::kUnknown;
+      if (unseen && loop->outer != nullptr) return loop->outer;
     }
-    if (!is_source && value->callee.empty()) return true;
   }
-  return false;
+  return nullptr;
 }
 
 bool seeded_by_rank(const Object* generator) {
@@ -234,7 +224,8 @@ void no_distributed_sampler(const Program& program, Findings& findings) {
   for (const Trace& trace : program.traces()) {
     for (const Event& made : trace.events) {
       const Object* loader = made.result;
-      if (!is_loader(loader) || loader->node != made.node || !reads_everything(*loader) || !is_map_style(*loader))
+      if (!is_loader(loader) || loader->node != made.node || !reads_everything(program, *loader) ||
+          !is_map_style(*loader))
         continue;
       if (depends_on_rank(dataset_of(*loader)) || depends_on_rank(loader->made_by->get("generator"))) continue;
       if (is_split_by_a_library(trace, loader)) continue;
@@ -246,18 +237,27 @@ void no_distributed_sampler(const Program& program, Findings& findings) {
 
 void missing_set_epoch(const Program& program, Findings& findings) {
   if (program.may_call(".set_epoch") || program.uses_accelerate()) return;
+  bool shuffled = false, others = false;  // the loaders of the request that may be the training one
   for (const Trace& trace : program.traces()) {
     for (const Event& made : trace.events) {
       const Object* loader = made.result;
       if (!is_loader(loader) || loader->node != made.node) continue;
-      const Object* sampler = core_of(loader->made_by->get("sampler", 3));
-      if (sampler == nullptr || !is_sharding_sampler(*sampler) || !shuffles(*sampler)) continue;
+      const Object* sampler = shuffling_sampler_of(*loader);
+      const Object* order = main_of(loader->made_by->get("shuffle", 2));
+      shuffled |= sampler != nullptr;
+      others |= sampler == nullptr && order != nullptr && order->is_true();
+      if (sampler == nullptr) continue;
       const Loop* epochs = epoch_loop(trace, *loader);
       if (epochs == nullptr || runs_once(*epochs)) continue;
       const bool seeded_anew =
           sampler->created >= static_cast<int>(epochs->begin) && sampler->made_by->find("seed", 4) != nullptr;
       if (!seeded_anew) findings.at(epochs->file, epochs->node);
     }
+  }
+  if (!shuffled || others || !findings.all().empty()) return;
+  for (const Trace& trace : program.traces()) {
+    const Loop* epochs = epochs_over_a_given_loader(trace);
+    if (epochs != nullptr && !runs_once(*epochs)) findings.at(epochs->file, epochs->node);
   }
 }
 
@@ -272,21 +272,6 @@ void sampler_seed_per_rank(const Program& program, Findings& findings) {
       if (drawn_by_rank(event) && cut_by_rank(event)) findings.at(event);
       if (event.callee == "torch.randperm" && seeded_by_rank(event.arguments->get("generator")) && cut_by_rank(event))
         findings.at(event);
-    }
-  }
-}
-
-void iterable_not_split_by_rank(const Program& program, Findings& findings) {
-  if (program.uses_accelerate()) return;
-  for (const Trace& trace : program.traces()) {
-    for (const Event& made : trace.events) {
-      const Object* loader = made.result;
-      if (!is_loader(loader) || loader->node != made.node) continue;
-      const Object* dataset = main_of(dataset_of(*loader));
-      const Class* of = dataset == nullptr ? nullptr : dataset->of_class;
-      if (of == nullptr || !of->is_iterable_dataset || mentions_ranks(program, *of) || may_be_split(*dataset)) continue;
-      const Function* iterate = of->method("__iter__");
-      if (iterate != nullptr) findings.at(iterate->file, iterate->node);
     }
   }
 }
