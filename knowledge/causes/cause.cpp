@@ -5,7 +5,7 @@
 namespace fx::knowledge {
 
 Claim& Claim::show(const Hits& hits, std::size_t limit) {
-  for (std::size_t i = 0; i < hits.lines.size() && i < limit; ++i) show(hits.lines[i]);
+  for (std::size_t i = 0; i < hits.telling.size() && i < limit; ++i) show(hits.telling[i]);
   return *this;
 }
 

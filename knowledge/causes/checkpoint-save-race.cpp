@@ -1,4 +1,6 @@
 #include <algorithm>
+#include <map>
+#include <set>
 
 #include "knowledge/causes/cause.h"
 
@@ -22,9 +24,29 @@ bool moved_close_by(const Scene& s, const ExceptionEvent& exception) {
   return false;
 }
 
+// Several ranks announce that they take the same thing away, and what is gone is then missed.
+void taken_twice(const Scene& s, const MarkView& m, Claim& out) {
+  std::map<std::string, std::vector<int>> same;
+  for (const int line : m("taking").lines) {
+    if (s.in_traceback(line)) continue;
+    const auto body = s.book.at(line).low_body();
+    same[std::string(body.substr(body.size() > 24 ? body.size() - 24 : 0))].push_back(line);
+  }
+  for (const auto& [text, lines] : same) {
+    std::set<int> writers;
+    for (const int line : lines) writers.insert(s.book.at(line).stream);
+    if (writers.size() < 2 || !m("gone")) continue;
+    out.score = 0.94;
+    for (std::size_t i = 0; i < lines.size() && i < 4; ++i) out.show(lines[i]);
+    out.show(m("gone"), 2);
+    return;
+  }
+}
+
 Claim evaluate(const Scene& s, const MarkView& m) {
   Claim out;
   if (m("stale")) return out;
+  taken_twice(s, m, out);
   for (const auto& exception : s.exceptions) {
     const auto& low = s.book.at(exception.line).low;
     if (!matches_any(
@@ -75,6 +97,9 @@ CauseRule checkpoint_save_race() {
         "|directory not empty|file exists:|os.replace|os.makedirs|os.mkdir|unlink|os.remove"
         "|' -> '|rotate_checkpoints|_rotate"},
        {"gone", "no such file or directory|file exists|directory not empty|errno 17|errno 39|errno 2]"},
+       {"taking",
+        "removing*checkpoint|deleting*checkpoint|deleted*checkpoint|removed*checkpoint|pruning*checkpoint|cleaning "
+        "up*checkpoint|rotating*checkpoint|removing*ckpt|deleting*ckpt|purging|removing old|deleting old|deleting past"},
        {"path", "checkpoint|ckpt|tmp-|staging|step_|global_step|latest"},
        {"stale", "stale file handle"},
        {"announced",

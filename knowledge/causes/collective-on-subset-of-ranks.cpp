@@ -59,6 +59,27 @@ void branches_apart(const Scene& s, const MarkView& m, int stalled, Claim& out) 
   if (inside.size() == 1) out.root(*inside.begin());
 }
 
+// A rank whose collective met another one of the others was in a save or an evaluation when it raised.
+void called_apart(const Scene& s, Claim& out) {
+  for (const auto& exception : s.exceptions) {
+    if (!matches_any("mismatch between collectives|collectives differ", exception.message)) continue;
+    const auto inside = std::find_if(exception.frames.begin(), exception.frames.end(), [&](int frame) {
+      return matches_any("save|state_dict|full_tensor|checkpoint|summon|consolidat|push_to_hub|evaluat",
+                         s.book.at(frame).low_body()) &&
+             !matches_any("site-packages/torch/", s.book.at(frame).low_body());
+    });
+    if (inside == exception.frames.end()) continue;
+    out.score = std::max(out.score, 0.92);
+    out.show(exception.line).show(*inside);
+    for (const int line : s.book.lines_matching("not rank 0|rank != 0|not main process|return|skip", 4)) {
+      if (!s.in_traceback(line) && s.book.at(line).rank >= 0) out.show(line);
+    }
+    const auto raised = s.book.ranks_of({exception.line});
+    if (raised.size() == 1) out.root(*raised.begin());
+    return;
+  }
+}
+
 Claim evaluate(const Scene& s, const MarkView& m) {
   if (const auto savers = recorded_savers(s); !savers.empty()) {
     Claim out;
@@ -81,11 +102,16 @@ Claim evaluate(const Scene& s, const MarkView& m) {
   branches_apart(s, m, stall.first, out);
   if (out.score == 0 && m("file_branch")) {
     const auto ranks = s.book.ranks_of(m("file_branch").lines);
-    if (!differing_counts(s.book, m("file_branch").lines).lines.empty() || ranks.size() >= 2) out.score = 0.78;
+    const auto apart = differing_counts(s.book, m("file_branch").lines).lines;
+    if (!apart.empty() || ranks.size() >= 2) out.score = apart.empty() ? 0.78 : 0.85;
+    for (const int line : apart) {
+      if (out.lines.size() < 4) out.show(line);
+    }
     for (const int line : m("file_branch").lines) {
-      if (out.score > 0 && out.lines.size() < 4) out.show(line);
+      if (out.score > 0 && out.lines.size() < 6) out.show(line);
     }
   }
+  called_apart(s, out);
   if (out.score == 0) return out;
   if (m("engine") && s.book.mentions("update_weights|weight sync|weight transfer|weight update")) out.score = 0.5;
   for (const int line : stall.guards) out.show(line);
@@ -109,7 +135,7 @@ CauseRule collective_on_subset_of_ranks() {
   return {
       "collective-on-subset-of-ranks",
       {{"file_branch",
-        "file exists|not found, *training|checkpoint found|no checkpoint|exists: true"
+        "exists=|is_file=|found=true|found=false|file exists|not found, *training|checkpoint found|no checkpoint|exists: true"
         "|exists: false|os.path.exists|cache hit|cache miss|found cache"},
        {"resume", "checkpoint|resum|scratch|fresh start"},
        {"decision",

@@ -22,6 +22,18 @@ std::vector<int> without_echoes(const Scene& scene, const std::vector<int>& line
   return out;
 }
 
+namespace {
+
+// The launcher saw this rank's process fail and ended all the others itself.
+bool ended_alone(const Scene& scene, int rank) {
+  if (!scene.book.find("core", "closing") || scene.exits.empty()) return false;
+  return std::all_of(scene.exits.begin(), scene.exits.end(), [&](const ProcessExit& exit) {
+    return (exit.rank >= 0 ? exit.rank : exit.local_rank) == rank || exit.signal == 15;
+  });
+}
+
+}  // namespace
+
 std::optional<int> lone_raiser(const Scene& scene) {
   const auto& book = scene.book;
   int rank = -1, first = -1;
@@ -35,7 +47,7 @@ std::optional<int> lone_raiser(const Scene& scene) {
   const bool outlived =
       rank >= 0 && std::any_of(book.lines.begin() + first, book.lines.end(),
                                [&](const LogLine& line) { return line.rank >= 0 && line.rank != rank; });
-  return outlived ? std::optional<int>(rank) : std::nullopt;
+  return outlived || (rank >= 0 && ended_alone(scene, rank)) ? std::optional<int>(rank) : std::nullopt;
 }
 
 const std::vector<Mark>& echo_marks() {

@@ -12,7 +12,7 @@ Claim evaluate(const Scene& s, const MarkView& m) {
   } else {
     return out;
   }
-  for (const int line : m("sizes").lines) {
+  for (const int line : m("sizes").telling) {
     if (out.lines.size() < 6) out.show(line);
   }
   // An id that is too large can be one rank's bad sample; a table that is too small is everybody's.

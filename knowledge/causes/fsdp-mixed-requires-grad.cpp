@@ -6,7 +6,7 @@ namespace {
 Claim evaluate(const Scene&, const MarkView& m) {
   if (!m("grad")) return {};
   Claim out = claim(0.95, m("grad"), 3);
-  for (const int line : m("hint").lines) {
+  for (const int line : m("hint").telling) {
     if (out.lines.size() < 5) out.show(line);
   }
   return out;

@@ -28,6 +28,12 @@ Claim evaluate(const Scene& s, const MarkView& m) {
     out.score = explained ? 0.3 : 0.66;
   }
   if (out.score == 0) return out;
+  // What happens once it is switched off proves it.
+  if (m("cured")) {
+    const auto after = std::find_if(s.steps.begin(), s.steps.end(),
+                                    [&](const StepEvent& step) { return step.line >= m("cured").first(); });
+    if (after != s.steps.end()) out.show(after->line);
+  }
   return out.show(m("cured"), 2).show(m("iommu"), 2).show(m("verify"), 2).show(m("route"), 3);
 }
 

@@ -30,12 +30,36 @@ const GpuOom* choose(const std::vector<GpuOom>& ooms) {
   return best;
 }
 
+// What the named processes hold without this one: that is the one whose size is nearest to what its PyTorch holds,
+// unless it is named as "this process". -1: fewer than two are named.
+double named_others(const GpuOom& oom) {
+  double sum = 0;
+  for (const double size : oom.processes) sum += std::max(0.0, size);
+  if (oom.process > 0) return oom.processes.empty() ? -1 : sum;
+  if (oom.processes.size() < 2) return -1;
+  if (oom.allocated < 0) return sum - *std::max_element(oom.processes.begin(), oom.processes.end());
+  const double own = oom.allocated + std::max(0.0, oom.reserved_unused);
+  return sum - *std::min_element(oom.processes.begin(), oom.processes.end(),
+                                 [&](double a, double b) { return std::abs(a - own) < std::abs(b - own); });
+}
+
 // Bytes on the device that neither this process's PyTorch nor its CUDA context explain; -1 unknown.
 double held_by_others(const GpuOom& oom) {
-  if (oom.second_process > 0) return oom.second_process;
+  if (const double others = named_others(oom); others >= 0) return others;
   if (oom.capacity < 0 || oom.free < 0 || oom.allocated < 0) return -1;
   const double own = oom.process > 0 ? oom.process : oom.allocated + std::max(0.0, oom.reserved_unused) + 1.5 * kGiB;
   return oom.capacity - oom.free - own;
+}
+
+// On one host the device that every failing line names is the rank; each process may call its own one 0.
+std::optional<int> rank_of_device(const Scene& scene) {
+  int device = -1;
+  for (const auto& oom : scene.ooms) {
+    if (oom.warning) continue;
+    if (oom.rank >= 0 || oom.device <= 0 || (device >= 0 && oom.device != device)) return std::nullopt;
+    device = oom.device;
+  }
+  return device > 0 && scene.world <= 8 ? std::optional<int>(device) : std::nullopt;
 }
 
 // First value of a setting in the config or, as key=value or "key": value, in the log.
@@ -149,7 +173,7 @@ void consider_new_optimizer_state(const Scene& scene, const GpuOom& oom, OomJudg
   const bool compared = !fitted.empty() && !resumed.empty();
   for (const auto& lines : {named, compared ? fitted : std::vector<int>{}, compared ? resumed : std::vector<int>{}}) {
     for (const int line : lines) {
-      if (line >= oom.line || stepped_between(scene, line, oom.line)) continue;
+      if (line >= oom.line || scene.in_traceback(line) || stepped_between(scene, line, oom.line)) continue;
       out.kind = OomKind::kOptimizer;
       out.score = compared ? 0.88 : 0.75;
       out.lines.insert(out.lines.begin(), line);
@@ -173,6 +197,7 @@ OomJudgement judge_gpu_oom(const Scene& scene) {
   }
   if (failed.empty()) failed.push_back(oom->line);
   out.root_rank = scene.one_rank(failed);
+  if (!out.root_rank) out.root_rank = rank_of_device(scene);
 
   if (matches_any("failed to clone*state_dict", scene.book.at(oom->line).low)) {
     out.kind = OomKind::kSave;

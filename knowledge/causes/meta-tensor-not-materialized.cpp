@@ -15,7 +15,7 @@ Claim evaluate(const Scene& s, const MarkView& m) {
   for (const int line : errors) {
     if (out.lines.size() < 3) out.show(line);
   }
-  for (const int line : m("mode").lines) {
+  for (const int line : m("mode").telling) {
     if (out.lines.size() < 6) out.show(line);
   }
   if (s.book.ranks_of(errors).empty()) {

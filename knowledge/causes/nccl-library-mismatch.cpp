@@ -10,7 +10,7 @@ Claim evaluate(const Scene& s, const MarkView& m) {
   Claim out;
   if (m("symbol")) {
     out = claim(0.95, m("symbol"), 3);
-    for (const int line : m("library").lines) {
+    for (const int line : m("library").telling) {
       if (out.lines.size() < 6) out.show(line);
     }
     return out;
@@ -25,7 +25,8 @@ Claim evaluate(const Scene& s, const MarkView& m) {
   }
   // Nodes that speak different protocol versions fail when they first meet.
   if (versions.size() < 2 || !m("failed") || !s.steps.empty()) return out;
-  out = claim(0.8, m("version"), 4);
+  // Who cannot reach the other has not yet come to speak with it.
+  out = claim(m("unreached") ? 0.5 : 0.8, m("version"), 4);
   return out.show(m("failed"), 2);
 }
 
@@ -41,6 +42,7 @@ CauseRule nccl_library_mismatch() {
             "|ncclinvalidusage*version|plugin*version mismatch|bootstrap*version mismatch"},
            {"library", "libnccl|nvidia-nccl|ld_library_path|ld_preload|nccl.version"},
            {"version", "nccl version 2|nccl version: 2|nccl 2."},
+           {"unreached", "connection refused|no route to host|connection timed out|network is unreachable"},
            {"failed",
             "ncclinternalerror|ncclinvalidusage|ncclsystemerror|internal error|invalid argument"
             "|unhandled|segmentation fault|distbackenderror|watchdog caught"}},

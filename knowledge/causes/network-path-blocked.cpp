@@ -7,7 +7,7 @@ namespace {
 
 Claim evaluate(const Scene& s, const MarkView& m) {
   std::vector<int> signs;
-  for (const int line : m("refused").lines) {
+  for (const int line : m("refused").telling) {
     const auto& low = s.book.at(line).low;
     if (matches_any("huggingface|https|urllib|requests.|hf.co|wandb|message_task_exit|localhost|127.0.0.1|[::1]|"
                     "dashboard|generate|health|http:",
@@ -53,7 +53,8 @@ CauseRule network_path_blocked() {
         "firewall|ingress|egress|inbound|outbound rule|network acl|curl*timed out|iptables|security group|ufw|nft_|networkpolicy|network policy|reject with"
         "|filtered|selinux|--list-ports|ports*published|port*published|-j drop|-j reject|blocked|calico|port*open"},
        {"alive", "rtt min|bytes from|ping -c|0% packet loss|nc -vz|succeeded!|open|nmap"},
-       {"bridge", "network bridge|--network=bridge|networkmode*bridge|network host*|--net=bridge|--network host"},
+       {"bridge",
+        "connect to 172.17.0.|connect to*<172.17.0.|network bridge|--network=bridge|networkmode*bridge|network host*|--net=bridge|--network host"},
        {"iface", "no socket interface|docker0|virbr|using*lo:|br-"},
        {"listening", "failed to listen|eaddrinuse"},
        {"closed", "connection closed by peer|connection reset by peer"}},

@@ -22,7 +22,7 @@ Claim evaluate(const Scene& s, const MarkView& m) {
   } else {
     return out;
   }
-  for (const int line : m("state").lines) {
+  for (const int line : m("state").telling) {
     if (out.lines.size() < 5) out.show(line);
   }
   return out;

@@ -6,6 +6,7 @@
 #include "knowledge/causes/stall.h"
 #include "knowledge/causes/state_dict_errors.h"
 #include "knowledge/log/field_reader.h"
+#include "knowledge/log/quantity.h"
 
 namespace fx::knowledge {
 namespace {
@@ -28,7 +29,12 @@ std::vector<int> split_first_losses(const Scene& s) {
 // The first loss of a model that is said to be pretrained, as high as that of random weights: ln(vocabulary), 10
 // to 12.5.
 int random_first_loss(const Scene& s, const MarkView& m) {
-  if (!m("pretrained") || m("scratch") || s.steps.size() < 2) return -1;
+  // The name of a run's folder says nothing.
+  const bool said = std::any_of(m("pretrained").lines.begin(), m("pretrained").lines.end(), [&](int line) {
+    const auto& low = s.book.at(line).low;
+    return low.find(": /") == std::string::npos || matches_any("model*: /|pretrained*: /|checkpoint*: /", low);
+  });
+  if (!said || m("scratch") || s.steps.size() < 2) return -1;
   const auto& first = s.steps.front();
   const bool start = first.step <= 2 && first.loss_finite && first.loss > 10 && first.loss < 12.8;
   return start ? first.line : -1;
@@ -63,6 +69,16 @@ Claim evaluate(const Scene& s, const MarkView& m) {
     out.score = 0.9;
     for (std::size_t i = 0; i < zeros.size() && i < 4; ++i) out.show(zeros[i]);
     return out.show(m("sign"), 2);
+  }
+  std::vector<int> little;
+  for (const int line : m("counted").lines) {
+    if (loads_little(s.book.at(line).low)) little.push_back(line);
+  }
+  if (!little.empty() && s.exceptions.empty() && s.ooms.empty()) {
+    Claim out;
+    out.score = 0.92;
+    for (std::size_t i = 0; i < little.size() && i < 3; ++i) out.show(little[i]);
+    return s.steps.empty() ? out : out.show(s.steps.front().line);
   }
   if (m("skipped") && s.exceptions.empty()) return claim(0.93, m("skipped"), 3);
   const int random_start = random_first_loss(s, m);
@@ -120,6 +136,7 @@ CauseRule pretrained_weights_not_loaded() {
         "|could not find*checkpoint*scratch|not loading pretrained|pretrained*false"
         "|load_weights: false|0 tensors loaded|loaded 0|initializing with random"
         "|checkpoint*is empty|empty state dict"},
+       {"counted", "loaded|matched|restored|copied|mapped|load*keys|load*tensor|load*param"},
        {"skipped", "state_dict of*skipped|params from torch.empty|left as torch.empty"},
        {"wanted",
         "no checkpoint*found at /|checkpoint at /*not found|--load|load_path|initial_load|resume|--pretrained|expected|hf_assets|pretrained-checkpoint|should be|converted|load report|missing from the checkpoint"},

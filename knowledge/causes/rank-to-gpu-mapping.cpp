@@ -80,7 +80,7 @@ Claim evaluate(const Scene& s, const MarkView& m) {
   // Only the warning about the barrier's guess of a device, nothing failed on it.
   const bool barrier_guess = !duplicate && matches_any("to perform barrier", s.book.at(ordinal.first()).low);
   if (barrier_guess) out.score = 0.2;
-  for (const int line : m("visible").lines) {
+  for (const int line : m("visible").telling) {
     if (out.lines.size() < 6) out.show(line);
   }
   return out;

@@ -34,6 +34,20 @@ void leave_to_engine(const Scene& scene, std::vector<Weighed>& claims) {
   }
 }
 
+// A rank that has failed closes its sockets: who then cannot reach it is its victim.
+constexpr std::array<std::string_view, 5> kReach{"master-addr-unreachable", "network-path-blocked",
+                                                 "nccl-wrong-socket-interface", "rdma-fabric-error",
+                                                 "rendezvous-missing-workers"};
+
+void leave_to_raiser(const Scene& scene, std::vector<Weighed>& claims) {
+  for (auto& row : claims) {
+    const bool reach = std::find(kReach.begin(), kReach.end(), row.rule->id) != kReach.end();
+    if (!reach || row.claim.lines.empty()) continue;
+    const int first = *std::min_element(row.claim.lines.begin(), row.claim.lines.end());
+    if (failed_before(scene, first)) row.claim.score *= 0.5;
+  }
+}
+
 // Waiting in vain is no fault of the data, the save or the code where a rank had failed before.
 constexpr std::array<std::string_view, 6> kWaits{"conditional-forward-desync",    "uneven-data-across-ranks",
                                                  "collective-on-subset-of-ranks", "slow-preprocessing-timeout",
@@ -139,6 +153,7 @@ const std::vector<Mark>& reconcile_marks() {
 void reconcile(const Scene& scene, bool waits_count, std::vector<Weighed>& claims) {
   leave_to_engine(scene, claims);
   if (waits_count) leave_to_failure(scene, claims);
+  leave_to_raiser(scene, claims);
   leave_behind(scene, claims);
   leave_to_first_attempt(scene, claims);
   leave_in_peace(scene, claims);

@@ -11,8 +11,9 @@ Claim evaluate(const Scene& s, const MarkView& m) {
       matches_any("uvicorn|dashboard|http server|tensorboard|wandb|grpc", s.book.at(listen.first()).low);
   Claim out = claim(other_service ? 0.6 : 0.95, listen);
   out.show(m("port"), 2).show(m("holder"), 1);
-  out.root(s.one_rank(listen.lines));
-  return out;
+  // The store listens in rank 0's process.
+  const auto named = s.book.ranks_of(listen.lines);
+  return out.root(named.size() == 1 ? *named.begin() : 0);
 }
 
 }  // namespace

@@ -30,7 +30,8 @@ Claim evaluate(const Scene& s, const MarkView& m) {
     return exception.line < stall.first &&
            matches_any("oserror|filenotfound|permission|runtimeerror: [enforce", s.book.at(exception.line).low);
   });
-  if (write_failed) out.score = 0.4;
+  // Other collectives than the others' is no waiting.
+  if (write_failed || m("mismatch")) out.score = 0.4;
   // The last announcements stand nearest to the stall.
   for (std::size_t i = 0; i < stall.saves.size() && i < 2; ++i) out.show(stall.saves[stall.saves.size() - 1 - i]);
   out.show(stall.saves.front());
@@ -42,19 +43,24 @@ Claim evaluate(const Scene& s, const MarkView& m) {
     return out.root(suspect);
   if (stall.savers.size() == 1 && s.world < 1000) return out.root(*stall.savers.begin());
   const auto writers = s.book.ranks_of(slow);
-  return out.root(writers.size() == 1 && s.world < 1000 ? std::optional<int>(*writers.begin()) : std::nullopt);
+  if (writers.size() == 1 && s.world < 1000) return out.root(*writers.begin());
+  // Who saves without naming itself is the main rank, which then is not among those that wait.
+  const bool main_waits = s.desync.timed_out.empty() || s.desync.timed_out.count(0) > 0;
+  return out.root(writers.empty() && !main_waits ? std::optional<int>(0) : std::nullopt);
 }
 
 }  // namespace
 
 CauseRule slow_checkpoint_timeout() {
-  return {"slow-checkpoint-timeout",
-          {{"slow",
-            "took*sec|shard*of|plans|waiting for*plans|d state|writing|write bandwidth|mb/s"
-            "|mount|saved to|of size|model-000|serialization.py|in save|getting*state dict|zipfile"
-            "|still writing|bytes written|upload|elapsed|flush"},
-           {"async", "async_save|async save|asynccheckpoint|ckpt-thread|checkpoint thread|async_checkpoint"}},
-          evaluate};
+  return {
+      "slow-checkpoint-timeout",
+      {{"slow",
+        "read partial|of * partials|assembl|took*sec|shard*of|plans|waiting for*plans|d state|writing|write bandwidth|mb/s"
+        "|mount|saved to|of size|model-000|serialization.py|in save|getting*state dict|zipfile"
+        "|still writing|bytes written|upload|elapsed|flush"},
+       {"mismatch", "mismatch between collectives|collectives differ in the following"},
+       {"async", "async_save|async save|asynccheckpoint|ckpt-thread|checkpoint thread|async_checkpoint"}},
+      evaluate};
 }
 
 }  // namespace fx::knowledge

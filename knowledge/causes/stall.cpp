@@ -102,7 +102,7 @@ const std::vector<Mark>& stall_marks() {
        "out|dump signal|detected mismatch between collectives"
        "|watchdog*timeout|operation timed out|never returns|deadlock"},
       {"save",
-       "saving|saved|save_|state dict|state_dict|checkpoint|push_to_hub|pushing to "
+       "snapshot: |snapshot_|assembl|partials|dumping|saving|saved|save_|state dict|state_dict|checkpoint|push_to_hub|pushing to "
        "hub|merging|written|writing|uploading|consolidating|gathering*state|gather*param|consolidat|dist_cp.save|dcp.save|export"},
       {"move",
        "not saving|skip*sav|no improvement|forward|training complete|leaving|start epoch|starting "
@@ -146,6 +146,15 @@ Stall find_stall(const Scene& scene) {
 
 namespace {
 
+// The length of "true" or "false" as a value at this place, 0 when there is none.
+std::size_t truth_at(std::string_view text, std::size_t at) {
+  if (at == 0 || std::string_view(" :=").find(text[at - 1]) == std::string_view::npos) return 0;
+  for (const std::string_view word : {"true", "false"}) {
+    if (text.substr(at, word.size()) == word) return word.size();
+  }
+  return 0;
+}
+
 struct Counted {
   std::string shape;    // the text with its numbers taken out
   std::string numbers;  // the whole numbers, without the rank's own
@@ -155,6 +164,12 @@ Counted read_counted(std::string_view text) {
   Counted out;
   const auto digit = [&](std::size_t i) { return i < text.size() && text[i] >= '0' && text[i] <= '9'; };
   for (std::size_t i = 0; i < text.size();) {
+    if (const std::size_t length = truth_at(text, i); length > 0) {
+      (out.numbers += text.substr(i, length)) += ' ';
+      out.shape += '#';
+      i += length;
+      continue;
+    }
     if (!digit(i)) {
       out.shape += text[i++];
       continue;

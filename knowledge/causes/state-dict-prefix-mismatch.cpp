@@ -44,7 +44,7 @@ Claim evaluate(const Scene& s, const MarkView& m) {
   for (const int line : names.lines) {
     if (out.lines.size() < 5) out.show(line);
   }
-  for (const int line : m("prefix").lines) {
+  for (const int line : m("prefix").telling) {
     if (out.lines.size() < 6) out.show(line);
   }
   return out;

@@ -58,6 +58,14 @@ void names_in(std::string_view text, std::set<std::string>& out) {
   }
 }
 
+// Two names of which one is the other with something more or less in front: at least a module and its parameter agree.
+bool one_ends_the_other(const std::string& a, const std::string& b) {
+  const std::string& tail = a.size() < b.size() ? a : b;
+  const std::string& whole = a.size() < b.size() ? b : a;
+  return tail.size() >= 16 && std::count(tail.begin(), tail.end(), '.') >= 2 &&
+         whole.compare(whole.size() - tail.size(), tail.size(), tail) == 0;
+}
+
 }  // namespace
 
 bool SizeMismatch::empty() const {
@@ -74,7 +82,8 @@ const std::vector<Mark>& state_dict_marks() {
        "size mismatch for|copying a param with shape|shapes are not "
        "compatible*checkpoint|shape*checkpoint*shape*model|size mismatch between saved"},
       {"names",
-       "missing key|unexpected key|missing_keys|unexpected_keys|missing:|unexpected:|missing keys|unexpected "
+       "checkpoint keys|ckpt keys|saved keys|keys in checkpoint|keys in the checkpoint|state_dict keys|model keys|keys in "
+       "model|expected keys|model expects|checkpoint has*.|missing key|unexpected key|missing_keys|unexpected_keys|missing:|unexpected:|missing keys|unexpected "
        "keys|parameters or buffers are not found|not used by the model|were not used when initializing|keyerror: '"},
   };
   return marks;
@@ -106,9 +115,12 @@ NameMismatch read_name_mismatch(const LogBook& book) {
   NameMismatch out;
   for (const int index : book.find("core", "names").lines) {
     const auto& line = book.at(index);
-    const bool missing = line.low.find("missing") != std::string::npos;
-    const bool unexpected =
-        line.low.find("unexpected") != std::string::npos || line.low.find("were not used") != std::string::npos;
+    const bool missing =
+        matches_any("missing|model keys|keys in model|expected keys|model expects|wants*keys", line.low);
+    const bool unexpected = matches_any(
+        "unexpected|were not used|checkpoint keys|ckpt keys|saved keys|keys in checkpoint|keys in the checkpoint|state_dict "
+        "keys|checkpoint has*.",
+        line.low);
     if (!missing && !unexpected) continue;
     out.lines.push_back(index);
     const auto split_at = missing && unexpected ? line.text.find("nexpected") : std::string::npos;
@@ -129,8 +141,11 @@ NameMismatch read_name_mismatch(const LogBook& book) {
   std::set<std::string> bare;
   for (const auto& name : out.missing) bare.insert(without_wrappers(name));
   std::size_t shared = 0;
-  for (const auto& name : out.unexpected)
-    shared += bare.count(without_wrappers(name)) > 0 && out.missing.count(name) == 0;
+  for (const auto& name : out.unexpected) {
+    const bool tail = std::any_of(out.missing.begin(), out.missing.end(),
+                                  [&](const std::string& wanted) { return one_ends_the_other(name, wanted); });
+    shared += (bare.count(without_wrappers(name)) > 0 || tail) && out.missing.count(name) == 0;
+  }
   out.same_without_wrappers = shared > 0 && 2 * shared >= out.unexpected.size();
   return out;
 }

@@ -63,7 +63,7 @@ double unit_seconds(std::string_view low, std::size_t pos) {
 std::vector<Timing> timings_in(std::string_view low) {
   const bool milliseconds = matches_any("(ms)|time (ms", low);
   // DeepSpeed's row of timers: its "step" is the optimizer's, and "bwd_inner" is a part of "bwd".
-  const bool timers = matches_any("fwd*bwd_inner*step|forward*backward_inner*step", low);
+  const bool timers = matches_any("fwd*bwd_inner*step|forward*backward_inner*step|time (ms) | ", low);
   std::vector<Timing> out;
   std::size_t label_from = 0;
   for (std::size_t at = 0; at < low.size();) {
@@ -95,9 +95,9 @@ std::vector<Timing> timings_in(std::string_view low) {
   return out;
 }
 
-double share_in(std::string_view low, TimeKind kind) {
+double share_in(const std::vector<Timing>& timings, TimeKind kind) {
   double own = 0, parts = 0, whole = 0, percent = 0;
-  for (const auto& timing : timings_in(low)) {
+  for (const auto& timing : timings) {
     if (timing.percent) {
       if (timing.kind == kind) percent += timing.value;
     } else if (timing.kind == TimeKind::kWhole) {
@@ -112,6 +112,23 @@ double share_in(std::string_view low, TimeKind kind) {
   return all > 0 && all > own * 1.02 ? own / all : 0;  // a single timing has nothing to compare with
 }
 
+struct Row {
+  int line = -1;
+  std::vector<Timing> timings;
+};
+
+bool has(const std::vector<Timing>& timings, TimeKind kind) {
+  return std::any_of(timings.begin(), timings.end(), [&](const Timing& timing) { return timing.kind == kind; });
+}
+
+// Directly below another line of the same writer, with parts that that one does not tell.
+bool continues(const LogBook& book, const Row& above, const Row& row) {
+  if (above.line < 0 || row.line - above.line > 2 || above.timings.empty() || row.timings.empty()) return false;
+  const bool same = book.at(above.line).stream == book.at(row.line).stream;
+  return same && std::none_of(row.timings.begin(), row.timings.end(),
+                              [&](const Timing& timing) { return timing.percent || has(above.timings, timing.kind); });
+}
+
 }  // namespace
 
 const std::vector<Mark>& step_time_marks() {
@@ -124,12 +141,23 @@ const std::vector<Mark>& step_time_marks() {
 
 TimeShare share_of(const Scene& scene, TimeKind kind) {
   TimeShare out;
+  Row last;
   for (const int line : scene.book.find("core", "timing").lines) {
     const auto& low = scene.book.at(line).low;
     if (matches_any("watchdog|error|timeout|file \"", low)) continue;
-    const double share = share_in(low, kind);
+    Row row{line, timings_in(low)};
+    double share = share_in(row.timings, kind);
+    int proof = line;
+    // One step's parts may stand in two lines of a writer.
+    if (share == 0 && continues(scene.book, last, row)) {
+      std::vector<Timing> both = last.timings;
+      both.insert(both.end(), row.timings.begin(), row.timings.end());
+      share = share_in(both, kind);
+      if (!has(row.timings, kind)) proof = last.line;
+    }
     out.share = std::max(out.share, share);
-    if (share >= 0.4) out.lines.push_back(line);
+    if (share >= 0.4) out.lines.push_back(proof);
+    last = std::move(row);
   }
   return out;
 }

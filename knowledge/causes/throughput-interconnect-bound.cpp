@@ -41,7 +41,7 @@ Claim evaluate(const Scene& s, const MarkView& m) {
   for (const int line : proof) {
     if (out.lines.size() < 5) out.show(line);
   }
-  for (const int line : m("link").lines) {
+  for (const int line : m("link").telling) {
     if (out.lines.size() < 8) out.show(line);
   }
   return out;

@@ -25,7 +25,7 @@ Claim evaluate(const Scene& s, const MarkView& m) {
   if (s.book.mentions("saving*checkpoint") &&
       !s.book.mentions("send_weights|update_weights|weight sync|weight transfer"))
     out.score = 0.4;
-  for (const int line : m("sync").lines) {
+  for (const int line : m("sync").telling) {
     if (out.lines.size() < 4) out.show(line);
   }
   for (const int line : m("wait").lines) {

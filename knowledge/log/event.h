@@ -48,11 +48,11 @@ struct GpuOom {
   double request = -1;
   double capacity = -1;
   double free = -1;
-  double allocated = -1;        // by this process's PyTorch
-  double reserved_unused = -1;  // reserved by PyTorch but unallocated
-  double process = -1;          // whole use of this process
-  double second_process = -1;   // the second largest of the processes that the driver names on the device
-  bool warning = false;         // caught, only reported
+  double allocated = -1;          // by this process's PyTorch
+  double reserved_unused = -1;    // reserved by PyTorch but unallocated
+  double process = -1;            // whole use of this process
+  std::vector<double> processes;  // what the driver says that each process on the device holds, as far as named
+  bool warning = false;           // caught, only reported
 };
 
 // An exception's own line and the frames above it.

@@ -38,7 +38,8 @@ struct DumpedLog {
 
 // The lines that carry one mark, in order. count also counts those that were not kept.
 struct Hits {
-  std::vector<int> lines;  // indices into LogBook::lines
+  std::vector<int> lines;    // indices into LogBook::lines
+  std::vector<int> telling;  // the same, each wording's first line before the repeats
   long count = 0;
   explicit operator bool() const { return !lines.empty(); }
   int first() const { return lines.front(); }

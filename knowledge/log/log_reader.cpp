@@ -1,9 +1,13 @@
 #include "knowledge/log/log_reader.h"
 
 #include <algorithm>
+#include <functional>
+#include <unordered_set>
 
 #include "base/text.h"
+#include "knowledge/log/chatter.h"
 #include "knowledge/log/field_reader.h"
+#include "knowledge/log/scope.h"
 
 namespace fx::knowledge {
 namespace {
@@ -94,6 +98,9 @@ LogReader::LogReader(const MarkTable& table, LogLimits limits) : table_(table), 
        {"timeout", "status", "dump_signal", "fingerprint", "recorder", "summary", "exit"}) {
     hit_limits_[table.index("core", event)] = limits.hits_per_event;
   }
+  speaks_in_chatter_.assign(table.size(), false);
+  for (const auto& mark : scope_marks()) speaks_in_chatter_[table.index("core", mark.name)] = true;
+  chatter_ = static_cast<std::uint32_t>(table.index("core", chatter_marks().front().name));
 }
 
 void LogReader::begin(std::string name) {
@@ -139,6 +146,30 @@ void LogReader::keep_dump() {
 
 namespace {
 
+// What a line says without its numbers.
+std::size_t wording_of(const LogLine& line) {
+  std::string out;
+  for (const char c : line.low_body().substr(0, 200)) {
+    if (c < '0' || c > '9') out += c;
+  }
+  return std::hash<std::string>{}(out);
+}
+
+void order_by_wording(LogBook& book) {
+  std::vector<std::size_t> wordings;
+  wordings.reserve(book.lines.size());
+  for (const auto& line : book.lines) wordings.push_back(wording_of(line));
+  for (auto& hits : book.hits) {
+    std::unordered_set<std::size_t> seen;
+    std::vector<int> repeats;
+    for (const int line : hits.lines) {
+      const bool first = seen.insert(wordings[static_cast<std::size_t>(line)]).second;
+      (first ? hits.telling : repeats).push_back(line);
+    }
+    hits.telling.insert(hits.telling.end(), repeats.begin(), repeats.end());
+  }
+}
+
 // On one host local ranks are the ranks: where lines that state both agree, the local one speaks for the others.
 void take_local_ranks(LogBook& book) {
   bool agreed = false;
@@ -158,6 +189,7 @@ void take_local_ranks(LogBook& book) {
 LogBook LogReader::finish() {
   if (!book_.logs.empty()) end_log();
   take_local_ranks(book_);
+  order_by_wording(book_);
   return std::move(book_);
 }
 
@@ -192,6 +224,14 @@ void LogReader::take_line(std::string_view line) {
   }
 }
 
+void LogReader::find_marks(std::string_view segment) {
+  found_.clear();
+  table_.find(segment, {}, found_);
+  if (!std::binary_search(found_.begin(), found_.end(), chatter_)) return;
+  found_.erase(std::remove_if(found_.begin(), found_.end(), [&](auto mark) { return !speaks_in_chatter_[mark]; }),
+               found_.end());
+}
+
 bool LogReader::wanted(std::string_view segment, bool marked) {
   if (book_.lines.size() >= limits_.kept_lines || kept_bytes_ > limits_.kept_bytes) return false;
   if (marked) {
@@ -212,8 +252,7 @@ void LogReader::take_segment(std::string_view segment) {
     strip_controls(segment, cleaned_);
     segment = cleaned_;
   }
-  found_.clear();
-  table_.find(segment, {}, found_);
+  find_marks(segment);
   const bool marked = std::any_of(found_.begin(), found_.end(), [&](std::uint32_t mark) {
     return book_.hits[mark].lines.size() < hit_limits_[mark];
   });

@@ -34,6 +34,7 @@ class LogReader {
  private:
   void take_line(std::string_view line);
   void take_segment(std::string_view segment);
+  void find_marks(std::string_view segment);
   bool wanted(std::string_view segment, bool marked);
   void keep(std::string_view segment);
   void end_log();
@@ -46,6 +47,8 @@ class LogReader {
   std::string pending_;  // an unfinished line
   std::string cleaned_;
   std::vector<std::size_t> hit_limits_;  // one a mark
+  std::vector<bool> speaks_in_chatter_;  // one a mark
+  std::uint32_t chatter_ = 0;            // the mark
   RecorderDump dump_;
   bool maybe_dump_ = false;  // the log began as JSON does and may still turn out to be a dump
   bool begun_ = false;       // a line with text was seen

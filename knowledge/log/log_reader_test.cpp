@@ -94,7 +94,22 @@ TEST(ReadGpuOoms, KnowsTheOtherProcessesThatTheDriverNames) {
       "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 1.00 GiB. Process 71 has 48.00 GiB memory in use. "
       "Process 72 has 30.00 GiB memory in use.\n"));
   ASSERT_EQ(ooms.size(), 1U);
-  EXPECT_DOUBLE_EQ(ooms[0].second_process, 30.0 * 1024 * 1024 * 1024);
+  ASSERT_EQ(ooms[0].processes.size(), 2U);
+  EXPECT_DOUBLE_EQ(ooms[0].processes[1], 30.0 * 1024 * 1024 * 1024);
+}
+
+TEST(LogReader, LeavesNoMarkOnWhatEveryHealthyRunPrints) {
+  const auto book = read(
+      "The current process just got forked. Disabling parallelism to avoid deadlocks...\n"
+      "step 3: loss 2.5\n");
+  EXPECT_EQ(book.find("core", "chatter").count, 0);
+  EXPECT_EQ(book.find("core", "step").count, 1);
+  ASSERT_EQ(book.lines.size(), 2U);
+}
+
+TEST(LogReader, PutsTheFirstLineOfEachWordingBeforeItsRepeats) {
+  const auto book = read("loss 1.0\nloss 2.0\nloss 3.0\nloss of the last batch 4.0\n");
+  EXPECT_EQ(book.find("core", "loss").telling, (std::vector<int>{0, 3, 1, 2}));
 }
 
 TEST(ReadSteps, FindsTheLossBehindTheWordThatNamesIt) {

@@ -42,14 +42,11 @@ GpuOom read_oom(const LogLine& line, int index) {
              reserved > 0 && oom.allocated > 0) {
     oom.reserved_unused = std::max(0.0, reserved - oom.allocated);
   }
-  std::vector<double> named;
   for (auto at = low.find("process "); at != std::string_view::npos; at = low.find("process ", at + 1)) {
     const auto has = low.find(" has ", at);
     if (integer_after(low.substr(at, 24), "process ") && has != std::string_view::npos && has < at + 24)
-      named.push_back(or_none(size_after(low.substr(has), " has")));
+      oom.processes.push_back(or_none(size_after(low.substr(has), " has")));
   }
-  std::sort(named.rbegin(), named.rend());
-  if (named.size() > 1) oom.second_process = named[1];
   oom.warning = low.find("warning") != std::string_view::npos;
   if (oom.rank < 0) {
     if (const auto rank = integer_after(low, "on rank "); rank && *rank >= 0) oom.rank = static_cast<int>(*rank);

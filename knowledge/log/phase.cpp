@@ -109,12 +109,15 @@ Phase phase_of_frames(const LogBook& book, const std::vector<int>& frames) {
 
 namespace {
 
-// FSDP1's optimizer states are gathered by the same functions when they are saved and when they are restored: the
-// caller tells. -1: no caller restores.
+// States are gathered and spread by the same functions when they are saved and when they are restored: the caller
+// tells. -1: no caller restores.
 int restoring_caller(const LogBook& book, const std::vector<int>& frames, int frame) {
-  if (!matches_any("_optim_utils*gather", book.at(frame).low_body())) return -1;
+  if (phase_of_code(book.at(frame).low_body()) != Phase::kSave) return -1;
   const auto found = std::find_if(frames.begin(), frames.end(), [&](int outer) {
-    return outer < frame && matches_any("load_optim|state_dict_to_load", book.at(outer).low_body());
+    return outer < frame && matches_any(
+                                "load_optim|_to_load|load_fsdp|load_checkpoint|load_model|from_pretrained|"
+                                "load_state_dict|restore_",
+                                book.at(outer).low_body());
   });
   return found == frames.end() ? -1 : *found;
 }

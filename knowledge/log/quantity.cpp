@@ -101,6 +101,29 @@ bool tells_not_finite(std::string_view low) {
   return false;
 }
 
+bool loads_little(std::string_view low) {
+  if (!matches_any("loaded|matched|restored|copied|mapped|load*keys|load*tensor|load*param", low) ||
+      !matches_any("tensor|key|param|weight|layer|entries", low) ||
+      matches_any("lora|error|file \"|gib|gb/|mib|not loaded 0|0 missing|missing 0", low))
+    return false;
+  for (auto at = low.find_first_of("0123456789"); at != std::string_view::npos;
+       at = low.find_first_of("0123456789", at)) {
+    std::size_t end = at;
+    while (end < low.size() && digit(low[end])) ++end;
+    const bool whole =
+        (at == 0 || std::string_view(" :=([").find(low[at - 1]) != std::string_view::npos) && end - at < 7;
+    const auto part = whole ? integer_after(low.substr(at, end - at), "") : std::nullopt;
+    const std::string_view rest = low.substr(end);
+    for (const std::string_view of : {"/", " / ", " of ", " out of ", " of the "}) {
+      const auto all = rest.substr(0, of.size()) == of ? integer_after(rest.substr(of.size()), "") : std::nullopt;
+      if (part && all && *all >= 20 && *part * 5 < *all && matches_any("tensor|key|param|weight|layer|entries", rest))
+        return true;
+    }
+    at = end;
+  }
+  return false;
+}
+
 std::set<long long> worker_counts(std::string_view low) {
   std::set<long long> out;
   for (const auto noun : kWorkers) {

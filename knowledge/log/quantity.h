@@ -14,6 +14,10 @@ std::set<long long> worker_counts(std::string_view low);
 // "valid_tokens=0", "0 supervised tokens", "masked 512 of 512".
 bool counts_no_label(std::string_view low);
 
+// True when a line says that of a checkpoint's tensors (keys, parameters, layers) none or few came into the model: "0
+// of 338 tensors loaded", "matched 12/338 keys", "loaded: 0 params".
+bool loads_little(std::string_view low);
+
 // True when NaN or infinity stands in a line as a value or an event ("loss: nan", "Inf in gradients", "non-finite grad
 // norm"), not as a count of zero ("nan iterations: 0", "0 NaNs") or as part of a name ("check_nan").
 bool tells_not_finite(std::string_view low);

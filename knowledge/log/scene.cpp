@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "knowledge/log/chatter.h"
 #include "knowledge/log/exception_events.h"
 #include "knowledge/log/exit_events.h"
 #include "knowledge/log/field_reader.h"
@@ -55,7 +56,7 @@ bool one_training_step(const Scene& scene) {
 std::vector<Mark> core_marks() {
   std::vector<Mark> out;
   for (const auto* group : {&collective_marks(), &exit_marks(), &memory_marks(), &exception_marks(), &progress_marks(),
-                            &scope_marks(), &stack_marks(), &world_marks(), &xid_marks()}) {
+                            &scope_marks(), &stack_marks(), &world_marks(), &xid_marks(), &chatter_marks()}) {
     out.insert(out.end(), group->begin(), group->end());
   }
   out.push_back({"shell", "$ "});
@@ -72,6 +73,10 @@ Scene make_scene(LogBook book, JobConfig config) {
   scene.exits = read_exits(scene.book);
   scene.ooms = read_gpu_ooms(scene.book);
   scene.exceptions = read_exceptions(scene.book);
+  scene.code.assign(scene.book.lines.size(), false);
+  for (const auto& exception : scene.exceptions) {
+    for (const int frame : exception.frames) scene.code[static_cast<std::size_t>(frame)] = true;
+  }
   scene.steps = read_steps(scene.book);
   scene.stacks = read_thread_stacks(scene.book);
   // A main thread that was caught somewhere is a rank that stands there.
@@ -106,6 +111,10 @@ const ExceptionEvent* Scene::exception_at(int line) const {
   return it == exceptions.end() ? nullptr : &*it;
 }
 
+bool Scene::in_traceback(int line) const {
+  return code[static_cast<std::size_t>(line)];
+}
+
 int Scene::phase_line(int line) const {
   if (const auto* exception = exception_at(line)) {
     const int frame = telling_frame(book, exception->frames);
@@ -115,7 +124,7 @@ int Scene::phase_line(int line) const {
   for (int i = line - 1; i >= 0 && i > line - 400 && book.at(i).log == book.at(line).log; --i) {
     const auto& other = book.at(i);
     if (rank >= 0 && other.rank >= 0 && other.rank != rank && other.rank != 0) continue;
-    if (phase_announced(other.low_body()) != Phase::kUnknown) return i;
+    if (!in_traceback(i) && phase_announced(other.low_body()) != Phase::kUnknown) return i;
   }
   return -1;
 }

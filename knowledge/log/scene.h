@@ -36,10 +36,13 @@ struct Scene {
   int world = -1;
   Desync desync;
   Scope scope;
+  std::vector<bool> code;  // one a line of the book: it stands in a traceback
 
   std::string setting(const std::string& key) const;  // "" when not set
   // The exception whose own line this is, nullptr if none.
   const ExceptionEvent* exception_at(int line) const;
+  // True for a frame of an exception or its code line: code, not what a program says.
+  bool in_traceback(int line) const;
   // Phase of an exception: its frames, else the last announcement above it (by the same rank or by nobody in
   // particular).
   Phase phase_at(int line) const;
