@@ -173,7 +173,9 @@ void consider_new_optimizer_state(const Scene& scene, const GpuOom& oom, OomJudg
   const bool compared = !fitted.empty() && !resumed.empty();
   for (const auto& lines : {named, compared ? fitted : std::vector<int>{}, compared ? resumed : std::vector<int>{}}) {
     for (const int line : lines) {
-      if (line >= oom.line || scene.in_traceback(line) || stepped_between(scene, line, oom.line)) continue;
+      if (line >= oom.line || scene.in_traceback(line) || matches_any("offload", scene.book.at(line).low) ||
+          stepped_between(scene, line, oom.line))
+        continue;
       out.kind = OomKind::kOptimizer;
       out.score = compared ? 0.88 : 0.75;
       out.lines.insert(out.lines.begin(), line);

@@ -91,8 +91,10 @@ bool went_well(const Scene& scene) {
   const bool failed = !scene.timeouts.empty() || !scene.exceptions.empty() || !scene.exits.empty() ||
                       !scene.status.empty() || book.find("core", "xid").count > 0 ||
                       std::any_of(scene.ooms.begin(), scene.ooms.end(), [](const GpuOom& oom) { return !oom.warning; });
-  if (failed || scene.steps.empty() || !scene.steps.back().loss_finite) return false;
-  int done = scene.steps.back().line;
+  const bool stepped = !scene.steps.empty();
+  if (failed || (stepped && !scene.steps.back().loss_finite)) return false;
+  if (!stepped && !book.find("core", "done")) return false;
+  int done = stepped ? scene.steps.back().line : -1;
   for (const int line : book.find("core", "done").lines) done = std::max(done, line);
   // Words of a hang, a cancel or a kill behind the last sign of life.
   const auto stalls = stall_signs(scene);

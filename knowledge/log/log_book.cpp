@@ -63,6 +63,7 @@ std::vector<int> LogBook::lines_matching(std::string_view pattern, std::size_t l
   for (const auto alternative : split(pattern, '|')) globs.push_back(parse_glob(alternative));
   std::vector<int> out;
   for (std::size_t i = 0; i < lines.size() && out.size() < limit; ++i) {
+    if (lines[i].chatter) continue;
     for (const auto& glob : globs) {
       if (!matches(glob, lines[i].low)) continue;
       out.push_back(static_cast<int>(i));

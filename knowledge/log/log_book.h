@@ -21,8 +21,9 @@ struct LogLine {
   std::string text;  // ANSI colours removed, at most kMaxLineBytes
   std::string low;   // the same in lower case
   LineHead head;
-  int rank = -1;   // global rank as far as the line, its actor's other lines or the log's name tell
-  int stream = 0;  // lines of one writer share a stream
+  int rank = -1;         // global rank as far as the line, its actor's other lines or the log's name tell
+  int stream = 0;        // lines of one writer share a stream
+  bool chatter = false;  // see chatter.h
 
   std::string_view body() const { return std::string_view(text).substr(head.body); }
   std::string_view low_body() const { return std::string_view(low).substr(head.body); }
@@ -68,7 +69,8 @@ class LogBook {
   // Index of the line directly below or above, -1 when it was not kept or there is none.
   int below(int index) const;
   int above(int index) const;
-  // True when some kept line matches the pattern (see Mark); for rare questions only: it walks over all kept lines.
+  // True when some kept line that is no chatter matches the pattern (see Mark); for rare questions only: it walks over
+  // all kept lines.
   bool mentions(std::string_view pattern) const;
   std::vector<int> lines_matching(std::string_view pattern, std::size_t limit = 64) const;
 };

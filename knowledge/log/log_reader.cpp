@@ -224,12 +224,13 @@ void LogReader::take_line(std::string_view line) {
   }
 }
 
-void LogReader::find_marks(std::string_view segment) {
+bool LogReader::find_marks(std::string_view segment) {
   found_.clear();
   table_.find(segment, {}, found_);
-  if (!std::binary_search(found_.begin(), found_.end(), chatter_)) return;
+  if (!std::binary_search(found_.begin(), found_.end(), chatter_)) return false;
   found_.erase(std::remove_if(found_.begin(), found_.end(), [&](auto mark) { return !speaks_in_chatter_[mark]; }),
                found_.end());
+  return true;
 }
 
 bool LogReader::wanted(std::string_view segment, bool marked) {
@@ -252,20 +253,21 @@ void LogReader::take_segment(std::string_view segment) {
     strip_controls(segment, cleaned_);
     segment = cleaned_;
   }
-  find_marks(segment);
+  const bool chatter = find_marks(segment);
   const bool marked = std::any_of(found_.begin(), found_.end(), [&](std::uint32_t mark) {
     return book_.hits[mark].lines.size() < hit_limits_[mark];
   });
   const bool kept = wanted(segment, marked);
-  if (kept) keep(segment);
+  if (kept) keep(segment, chatter);
   for (const auto mark : found_) {
     ++book_.hits[mark].count;
     if (kept) book_.hits[mark].lines.push_back(static_cast<int>(book_.lines.size()) - 1);
   }
 }
 
-void LogReader::keep(std::string_view segment) {
+void LogReader::keep(std::string_view segment, bool chatter) {
   LogLine line;
+  line.chatter = chatter;
   line.log = static_cast<int>(book_.logs.size()) - 1;
   line.number = number_;
   line.text = std::string(segment);

@@ -34,9 +34,9 @@ class LogReader {
  private:
   void take_line(std::string_view line);
   void take_segment(std::string_view segment);
-  void find_marks(std::string_view segment);
+  bool find_marks(std::string_view segment);  // true: chatter
   bool wanted(std::string_view segment, bool marked);
-  void keep(std::string_view segment);
+  void keep(std::string_view segment, bool chatter);
   void end_log();
   void read_dump(std::string_view line);
   void keep_dump();
