@@ -59,6 +59,7 @@ Json setting_json(const Setting& s, const Machine& machine) {
               {"reduce_dtype", dtype(s.reduce_bytes)},
               {"master_dtype", dtype(s.master_bytes)},
               {"optimizer", to_string(s.optimizer)},
+              {"attention", to_string(s.attention)},
               {"loss_impl", to_string(s.loss)},
               {"tp", whole(s.tp)},
               {"pp", whole(s.pp)},

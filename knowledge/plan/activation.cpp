@@ -2,18 +2,20 @@
 
 #include <algorithm>
 
+#include "knowledge/plan/attention.h"
+
 namespace fx::knowledge::plan {
 namespace {
 
-// Bytes a 2-byte tensor entry keeps in a norm. Written in PyTorch operations it keeps an fp32 copy of its input; a
-// fused kernel or the compiler the input itself. A trained weight keeps the scaled copy for its own gradient, too.
+// Bytes an entry keeps in a norm. Written in PyTorch operations it keeps its input in fp32; a fused kernel or the
+// compiler the input itself. A trained weight keeps the scaled copy for its own gradient, too (2-byte entries).
 constexpr double kNormEager = 4, kNormFused = 2, kNormScaled = 2;
 // Per entry of a trained projection's input: a frozen one needs its weight only. bitsandbytes' products keep the input
 // of a frozen weight nevertheless, those of 8 bits its quantised copy (1) too, as attributes of the graph's node.
 constexpr double kInput = 2, kNf4Input = 2, kInt8Input = 3;
-// Per entry of an adapted projection's input: the copy that dropout made for the adapter (2) and its mask (1). Fused
-// adapter kernels have no dropout.
-constexpr double kAdapterKept = 3;
+// Per entry of an adapted projection's input: the mask of the copy that dropout made for the adapter. Fused adapter
+// kernels have no dropout.
+constexpr double kAdapterMask = 1;
 // Per entry of the MLP width: gate, up and activated gate (2 each); without a gate: up. The compiler recomputes the
 // activated gate. The down projection's input comes on top.
 constexpr double kGatedEager = 6, kGatedCompiled = 4, kPlain = 2;
@@ -40,7 +42,7 @@ bool fused_norms(const Setting& s) {
 }
 
 double attention_bytes(const ModelShape& m, const Setting& s) {
-  const double element = s.param_bytes;
+  const double element = element_bytes(s);
   const double q = m.q_width(), kv = m.kv_width(), out = m.out_width();
   // Query, key, value after rotation, and the output; plus the log-sum-exp of each head.
   double bytes = element * (q + 2 * kv + out) + 4 * m.heads;
@@ -63,10 +65,11 @@ double quantized_input(const Setting& s) {
 // What projections keep of their inputs: the normed tensors in front of attention and MLP, and the product in front of
 // the down projection. The attention's output is kept by the attention.
 double input_bytes(const ModelShape& m, const Setting& s, double width) {
-  const double inputs = std::min(2.0, m.norms) * m.hidden + width;
-  if (!is_lora(s)) return kInput * inputs;
-  const double quantized = s.quant == Quant::kNone ? 0 : quantized_input(s) * inputs;
-  return quantized + (s.loss == Loss::kFused ? kInput * s.adapter_inputs : kAdapterKept * s.adapted_width);
+  const double inputs = std::min(2.0, m.norms) * m.hidden + width, scale = s.param_bytes / 2;
+  if (!is_lora(s)) return scale * kInput * inputs;
+  const double quantized = s.quant == Quant::kNone ? 0 : scale * quantized_input(s) * inputs;
+  return quantized + (s.loss == Loss::kFused ? scale * kInput * s.adapter_inputs
+                                             : (element_bytes(s) + kAdapterMask) * s.adapted_width);
 }
 
 double active_mlp_width(const ModelShape& m) {
@@ -80,10 +83,14 @@ double selective_bytes(const ModelShape& m, const Setting& s, double width) {
   return s.param_bytes * (m.hidden + m.q_width() + m.kv_width() + m.out_width() + width + m.hidden);
 }
 
+// Norms and sums between tensor-parallel products are done for the rank's part of the tokens, or for all of them;
+// what lies inside attention and MLP is divided anyway.
 double layer_traffic(const ModelShape& m, const Setting& s, double width) {
   const bool fused = fused_norms(s);
   const double q = m.q_width(), kv = m.kv_width();
-  double bytes = m.norms * m.hidden * (fused ? kNormTrafficFused : kNormTrafficEager) + kResidualTraffic * m.hidden;
+  const double norm = fused || m.norm_bias ? kNormTrafficFused : kNormTrafficEager;
+  const double between = m.norms * m.hidden * norm + kResidualTraffic * m.hidden;
+  double bytes = 0;
   if (m.learned_positions <= 0) bytes += (fused ? kRopeTrafficFused : kRopeTrafficEager) * (q + kv);
   if (m.qk_norm) bytes += (fused ? kNormTrafficFused : kNormTrafficEager) * (q + kv);
   bytes += width * (m.gated ? (s.compile || s.tuned ? kGateTrafficFused : kGateTrafficEager) : kPlainTraffic);
@@ -91,7 +98,8 @@ double layer_traffic(const ModelShape& m, const Setting& s, double width) {
     bytes += kAdapterInput * s.adapted_width + kAdapterOutput * s.adapted_output;
   // Each token is copied to its experts and their results back, and read again where they are summed.
   if (m.is_moe()) bytes += 12 * m.experts_per_token * m.hidden;
-  return bytes * s.param_bytes / 2;
+  const double share = s.sequence_parallel ? 1 / s.tp : 1;
+  return (between * share + bytes / s.tp) * element_bytes(s) / 2 + attention_scores(m, s).traffic;
 }
 
 // Bytes that the loss reads and writes an entry of the logits, the head's own products left out. In fp32: cast (2+4),
@@ -104,8 +112,12 @@ constexpr double kFusedLossTraffic = 26, kNarrowFusedLossTraffic = 20;
 // Liger: chunks of logits are read twice, their gradient written over them and read by two products.
 constexpr double kLigerTraffic = 12;
 
+// Whether labels are shifted by copying the logits: by a model of transformers alone. Loops of newer versions shift the
+// labels, and so do those that split sequences, layers or the model over ranks. The compiler needs no copy to read at
+// an offset.
 bool copies_logits(const Setting& s) {
-  return s.sharding != Sharding::kFsdp2 && s.sharding != Sharding::kHsdp;
+  const bool newer = s.sharding == Sharding::kFsdp2 || s.sharding == Sharding::kHsdp;
+  return !newer && !s.compile && s.tp * s.pp * s.cp <= 1;
 }
 
 // Whether the loss works on an fp32 copy of the logits. Families older than Llama keep the compute dtype unless
@@ -118,32 +130,40 @@ bool upcasts(const ModelShape& m) {
 
 LayerActivations layer_activations(const ModelShape& m, const Setting& s) {
   LayerActivations out;
-  const double scale = s.param_bytes / 2;
+  const double scale = element_bytes(s) / 2;
   const double width = active_mlp_width(m);
   // LayerNorm is one kernel everywhere; RMSNorm is written in operations unless fused.
   const bool eager_norms = !fused_norms(s) && !m.norm_bias;
-  const double norm = (eager_norms ? kNormEager + (is_lora(s) ? 0 : kNormScaled) : kNormFused) * scale;
+  const double norm = eager_norms ? kNormEager + (is_lora(s) ? 0 : kNormScaled * scale) : kNormFused * scale;
   const double mlp = m.gated ? (s.compile ? kGatedCompiled : kGatedEager) : kPlain;
   const double norms = m.norms * norm * m.hidden;
   double saved = norms + attention_bytes(m, s) + mlp * scale * width;
   if (m.is_moe()) saved += 2 * s.param_bytes * m.experts_per_token * m.hidden;  // dispatched copies, in and out
-  saved += scale * input_bytes(m, s, width);
-  out.saved = saved / s.tp;
+  saved += input_bytes(m, s, width);
+  const Scores scores = attention_scores(m, s);
+  out.saved = saved / s.tp + scores.saved;
   const double others = 1 - 1 / s.tp;
   // Tensor parallelism keeps the gathered inputs of its two trained column projections; hand-tuned stacks gather again.
   if (s.tp > 1 && !s.tuned && !is_lora(s)) out.saved += kInput * scale * 2 * m.hidden * others;
   if (!s.sequence_parallel) out.saved += norms * others;
   // The sum of blocks stays in fp32 where autocast does not reach the embedding.
-  out.input = (s.wide_params ? 4 : s.param_bytes) * m.hidden / (s.sequence_parallel ? s.tp : 1);
+  out.input = (s.wide_params ? 4 : element_bytes(s)) * m.hidden / (s.sequence_parallel ? s.tp : 1);
   out.selective = std::min(out.saved, selective_bytes(m, s, width) / s.tp);
   const double in_flight = (m.gated ? kGatedGradients : kPlainGradients) - (is_lora(s) ? 0 : kInput);
   // In a loop over experts backward is at one of them at a time.
   const double at_once = m.is_moe() && s.loops_experts() ? m.experts / s.ep : 1;
-  out.work = out.saved + in_flight * scale * width / at_once / s.tp;
+  const double mlp_work = in_flight * scale * width / at_once / s.tp;
+  // Backward comes to attention when it is through with the MLP's own tensors.
+  const double attention_work = scores.in_flight - mlp * scale * width / s.tp;
+  out.work = out.saved + std::max(mlp_work, attention_work);
   // What tensor parallelism gathers in front of one half of the block: its input, unless that is kept, and gradient.
   if (s.tp > 1) out.work += (s.tuned || is_lora(s) ? 2 : 1) * s.param_bytes * m.hidden;
-  out.traffic = layer_traffic(m, s, width) / s.tp;
+  out.traffic = layer_traffic(m, s, width);
   return out;
+}
+
+double cache_bytes(const ModelShape& m, const Setting& s) {
+  return 2 * element_bytes(s) * m.kv_width() / s.tp;
 }
 
 KeptActivations kept_activations(const RankModel& model, const LayerActivations& layer, const Setting& s) {
@@ -164,6 +184,8 @@ KeptActivations kept_activations(const RankModel& model, const LayerActivations&
       out.kept = model.layers * layer.input;
       break;
   }
+  // Attention keeps the same tensors where nothing is recomputed.
+  if (s.keeps_cache && s.checkpointing != Checkpointing::kNone) out.kept += model.layers * cache_bytes(model.shape, s);
   // FSDP1 with frozen weights: a layer's recomputed tensors are still referenced when the next layer's recomputation
   // starts.
   if (is_lora(s) && s.sharding == Sharding::kFsdp1 && s.checkpointing == Checkpointing::kFull) out.work *= 2;
@@ -173,6 +195,7 @@ KeptActivations kept_activations(const RankModel& model, const LayerActivations&
 double logits_bytes(const ModelShape& m, const Setting& s) {
   switch (s.loss) {
     case Loss::kStandard:
+      if (widens_rest(s)) return 16;  // logits of an fp32 head, shifted copy, log-softmax, gradient
       if (!upcasts(m) && s.amp)
         return 18;  // logits 2, shifted copy 2, fp32 copy 4, log-softmax 4, its gradient 4, cast back 2
       // MPT shifts the labels instead of the logits: no copy.

@@ -15,6 +15,9 @@ struct LayerActivations {
 };
 LayerActivations layer_activations(const ModelShape& shape, const Setting& setting);
 
+// Bytes per token of one layer's keys and values on one rank: what use_cache keeps with the model's output.
+double cache_bytes(const ModelShape& shape, const Setting& setting);
+
 // Bytes per token that all layers of a rank keep, and the transient part.
 struct KeptActivations {
   double kept = 0, work = 0;

@@ -1,6 +1,7 @@
 #include "knowledge/plan/compute_time.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "knowledge/plan/activation.h"
 
@@ -12,6 +13,14 @@ namespace {
 constexpr double kElementwiseBackward = 2;
 // Backward of fused attention over forward: five matrix products for two, one of them recomputed.
 constexpr double kAttentionBackward = 2.5;
+// Sequences that only kernels which split them over the processors can train on: where they begin and where all do, and
+// such a kernel's rate over the table's (FlashAttention-2 on an H100: 335 TFLOP/s forward and backward).
+constexpr double kLong = 32768, kLongest = 131072, kLongGain = 1.35;
+// Attention in operations: two products whose halves above the diagonal are computed too, and four for them.
+constexpr double kEagerProducts = 2, kEagerBackward = 2;
+// Products whose width is no multiple of 8 entries of 2 bytes run at this share of the rate (NVIDIA, "Matrix
+// Multiplication Background": tensor cores want 16-byte aligned rows). Tensor parallelism pads the vocabulary.
+constexpr double kUnaligned = 0.45;
 // Share of a layer's forward that selective checkpointing repeats.
 constexpr double kSelectiveRecompute = 0.35;
 // Hand-tuned stacks: matrix products with fused epilogues, attention kernels of the newest generation.
@@ -29,6 +38,9 @@ constexpr double kExpertOps = 15, kGroupedOps = 40;
 constexpr double kGroupedExpertOps = 2, kExpertCasts = 2;
 // Hooks, copies and collectives of one gathered unit.
 constexpr double kUnitOps = 40;
+// The same of a layer's exchanges under tensor parallelism: four collectives in forward, each an operation with its own
+// backward.
+constexpr double kTensorOps = 40;
 // ZeRO-3 fetches and releases parameter by parameter, in Python hooks.
 constexpr double kZeroUnitOps = 160;
 // The rank with the most popular experts gets this many times the mean load.
@@ -50,6 +62,7 @@ struct Rates {
   double gemm, attention, bytes;           // per second
   double operand = 2, result = 2;          // bytes an entry of what is multiplied, and of what comes out
   double input_cast = 0, weight_cast = 0;  // bytes moved per entry before a product
+  double long_gain = 1;                    // attention of the longest sequences, over its rate
 };
 
 Rates rates_of(const Setting& s, const Machine& m) {
@@ -61,7 +74,9 @@ Rates rates_of(const Setting& s, const Machine& m) {
     r.input_cast = s.tuned ? kFusedCastTraffic : kCastTraffic, r.weight_cast = s.tuned ? 0 : kCastTraffic;
   }
   if (m.cpu && s.param_bytes < 4) r.input_cast = r.weight_cast = kWidenTraffic, r.result += kWidenTraffic;
-  if (s.tuned && !m.cpu) r.attention = std::max(r.attention, kTunedAttention * m.gpu.peak_tflops * 1e12);
+  if (!m.cpu) r.long_gain = kLongGain;
+  const double tuned = kTunedAttention * m.gpu.peak_tflops * 1e12;
+  if (s.tuned && !m.cpu && r.attention < tuned) r.attention = tuned, r.long_gain = 1;
   return r;
 }
 
@@ -70,6 +85,12 @@ double gemm_seconds(double tokens, double in, double out, const Rates& r, double
   const double bytes =
       (r.operand + r.input_cast) * tokens * in + (r.operand + r.weight_cast) * in * out + r.result * tokens * out;
   return 2 * tokens * in * out / (r.gemm * gain) + bytes / r.bytes;
+}
+
+double attention_rate(const Rates& r, double attended) {
+  if (attended <= kLong) return r.attention;
+  const double share = std::min(1.0, std::log2(attended / kLong) / std::log2(kLongest / kLong));
+  return r.attention * (1 + (r.long_gain - 1) * share);
 }
 
 struct LayerTime {
@@ -102,8 +123,9 @@ LayerTime layer_forward(const RankModel& rank, const Setting& s, double tokens, 
   if (sparse > 0) t.gemm += sparse * moe_gemm(m, s, tokens, r, gain);
   if (sparse < 1) t.gemm += (1 - sparse) * mlp_gemm(m, tokens, m.mlp, s.tp, r, gain);
   // Two products over half of the sequence, or document, on average.
-  const double heads_share = 1 / s.tp;
-  t.attention = tokens * s.attended() * (m.q_width() + m.out_width()) * heads_share / r.attention;
+  const double half = tokens * (m.q_width() + m.out_width()) / s.tp;
+  t.attention = s.attention == Attention::kEager ? kEagerProducts * half * s.seq / (r.gemm * gain)
+                                                 : half * s.attended() / attention_rate(r, s.attended());
   t.elementwise = tokens * layer_activations(m, s).traffic / r.bytes;
   return t;
 }
@@ -151,14 +173,16 @@ ComputeTime compute_time(const RankModel& rank, const Setting& s, const Machine&
   const double weight_grads = is_lora(s) ? 0 : 1;
   Rates wide = r;  // the head stays in 2 bytes
   if (s.fp8) wide.operand = 2, wide.input_cast = wide.weight_cast = 0;
-  double head = gemm_seconds(tokens, rank.shape.hidden, rank.shape.vocab / s.tp, wide, 1);
+  const bool aligned = s.tp > 1 || machine.cpu || std::fmod(rank.shape.vocab, 8) == 0;
+  double head = gemm_seconds(tokens, rank.shape.hidden, rank.shape.vocab / s.tp, wide, aligned ? 1 : kUnaligned);
   double loss = logits_traffic(rank.shape, s) * s.param_bytes / 2 * tokens * rank.shape.vocab / s.tp / r.bytes;
   const double share = head_share(rank, s, f, head + loss / 2);
   head *= share, loss *= share;
   const double passes = layers * dequant_pass(rank, s, r) / std::max(1.0, layers);
   ComputeTime t;
   t.gemm = layers * f.gemm * (2 + weight_grads + again) + head * (s.saved_params > 0 || !is_lora(s) ? 3 : 2);
-  t.attention = layers * f.attention * (1 + attention_again + kAttentionBackward);
+  const double attention_backward = s.attention == Attention::kEager ? kEagerBackward : kAttentionBackward;
+  t.attention = layers * f.attention * (1 + attention_again + attention_backward);
   t.elementwise = layers * f.elementwise * (1 + again + kElementwiseBackward) + loss;
   t.dequant = passes * (2 + again);
   t.forward = layers * (f.gemm + f.attention + f.elementwise) + head + loss / 2 + passes;
@@ -170,6 +194,7 @@ ComputeTime compute_time(const RankModel& rank, const Setting& s, const Machine&
     ops +=
         s.loops_experts() ? kExpertOps * local : kGroupedOps + local * (kGroupedExpertOps + (s.fp8 ? kExpertCasts : 0));
   }
+  if (s.tp > 1 && !s.tuned) ops += kTensorOps;
   if (is_fsdp(s.sharding)) ops += s.sharding == Sharding::kZero3 ? kZeroUnitOps : kUnitOps;
   const double per_op = s.compile ? kCompiledLaunch : kEagerLaunch;
   const double forward_launch = machine.cpu ? 0 : layers * ops * per_op;

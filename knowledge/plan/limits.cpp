@@ -6,13 +6,6 @@
 namespace fx::knowledge::plan {
 namespace {
 
-double part_of(const MemoryPlan& memory, std::string_view name) {
-  for (const auto& [part, bytes] : memory.components) {
-    if (part == name) return bytes;
-  }
-  return 0;
-}
-
 // Trainers that skip the reduction between micro-batches keep what they have not reduced yet.
 void add_accumulation(const Plan& plan, std::vector<std::string>& out) {
   const Setting& s = plan.chosen.setting;
@@ -27,28 +20,39 @@ void add_accumulation(const Plan& plan, std::vector<std::string>& out) {
 
 void add_lengths(const Plan& plan, std::vector<std::string>& out) {
   const MemoryPlan& m = plan.chosen.memory;
-  const double loss = part_of(m, "logits_and_loss");
-  if (plan.machine.cpu || loss < 0.1 * m.allocated) return;
+  if (plan.machine.cpu || plan.chosen.setting.example > 0 || m.varied < 0.1 * m.allocated) return;
   out.push_back(
-      "Every batch is taken to have the same length. Where lengths vary, the allocator keeps the blocks of shorter "
-      "batches too: up to " +
-      gib_text(m.reserved + (kRecords - 1) * loss) +
+      "Every batch is taken to have the same length (data.example_tokens says otherwise). Where lengths vary, the "
+      "allocator keeps the blocks of shorter batches too: up to " +
+      gib_text(m.reserved + m.varied) +
       " reserved. Pack or pad the sequences, or set PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True.");
 }
 
-// Scores and their softmax, forward and backward, an entry: 5 B (Korthikanti et al., "Reducing Activation
-// Recomputation").
-constexpr double kUnfusedAttention = 5;
-
 void add_attention(const Plan& plan, std::vector<std::string>& out) {
+  Setting eager = plan.chosen.setting;
+  if (plan.machine.cpu || eager.attention == Attention::kEager) return;
+  eager.attention = Attention::kEager;
+  const double before = plan.chosen.memory.allocated;
+  const double more = plan_memory(plan.shape, plan.count, eager, plan.machine).allocated - before;
+  if (more < 0.1 * before) return;
+  out.push_back(
+      "Attention is taken to be a fused kernel (FlashAttention, SDPA). Written in operations (attention: eager) it would "
+      "need " +
+      gib_text(more) + " more.");
+}
+
+// Only transformers' own gradient checkpointing turns use_cache off; wrappers of FSDP leave it as config.json has it.
+void add_cache(const Plan& plan, std::vector<std::string>& out) {
   const Setting& s = plan.chosen.setting;
-  if (plan.machine.cpu) return;
-  const double layers = s.checkpointing == Checkpointing::kFull ? 1 : plan.shape.layers / s.pp;
-  const double bytes = layers * kUnfusedAttention * plan.shape.heads / s.tp * s.seq * s.seq * s.micro_batch;
+  const bool fsdp = s.sharding == Sharding::kFsdp1 || s.sharding == Sharding::kFsdp2 || s.sharding == Sharding::kHsdp;
+  if (!fsdp || plan.machine.cpu || s.keeps_cache || s.checkpointing == Checkpointing::kNone) return;
+  const RankModel rank = rank_model(plan.shape, plan.count, s);
+  const double bytes = rank.layers * cache_bytes(plan.shape, s) * s.tokens();
   if (bytes < 0.1 * plan.chosen.memory.allocated) return;
   out.push_back(
-      "Attention is taken to be a fused kernel (FlashAttention, SDPA). Written in operations it would need about " +
-      gib_text(bytes) + " more.");
+      "A model of transformers that is checkpointed by wrappers of FSDP, not by its own gradient_checkpointing_enable, "
+      "returns keys and values of all layers, too, unless config.use_cache is false: " +
+      gib_text(bytes) + " more a GPU (use_cache: true counts them).");
 }
 
 void add_experts(const Plan& plan, std::vector<std::string>& out) {
@@ -95,6 +99,7 @@ void set_limits(Plan& plan) {
   add_accumulation(plan, plan.limits);
   add_lengths(plan, plan.limits);
   add_attention(plan, plan.limits);
+  add_cache(plan, plan.limits);
   add_experts(plan, plan.limits);
   add_tensor_parallel(plan, plan.limits);
   add_buckets(plan, plan.limits);

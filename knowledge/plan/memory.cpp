@@ -4,6 +4,7 @@
 #include <array>
 
 #include "knowledge/plan/engine_memory.h"
+#include "knowledge/plan/lengths.h"
 #include "knowledge/plan/states.h"
 
 namespace fx::knowledge::plan {
@@ -11,6 +12,9 @@ namespace {
 
 // CUDA context with loaded kernels; first use of NCCL in a process (SB: 0.5 - 0.9 and 1 - 1.5 GiB).
 constexpr double kContext = 0.8 * kGib, kNccl = 0.8 * kGib;
+// Buffers of each further group of ranks that exchange (NVIDIA/nccl issue 964: 0.53 GiB a pair of A100s on NVLink, 0.67
+// a larger group).
+constexpr double kCommunicator = 0.6 * kGib;
 // Workspace of the matrix library and small tensors.
 constexpr double kWorkspace = 0.1 * kGib;
 // The caching allocator's rounding and holes, as a share of what is alive and of what comes and goes within a step.
@@ -70,10 +74,11 @@ void move_to_host(const Setting& s, const Machine& m, States& states, MemoryPlan
   states.weights = states.grads = states.optimizer = states.step_temp = 0;
 }
 
-// Logits-sized fp32 blocks are freed and asked for again in other sizes; the other losses keep to few sizes.
+// Logits in 2 bytes and their fp32 copies: large blocks are freed and asked for again in the other size. The other
+// losses, and a head in fp32, keep to one.
 double transient_waste(const Setting& s) {
   const bool large_blocks = s.loss == Loss::kStandard || s.loss == Loss::kFused;
-  return large_blocks && !s.compile ? kBlockWaste : kTransientWaste;
+  return large_blocks && !s.compile && !widens_rest(s) ? kBlockWaste : kTransientWaste;
 }
 
 // What the allocator holds: the blocks of forward and backward stay cached and are not reused by the optimizer's step,
@@ -94,24 +99,31 @@ double with_newest_loss(Moments moments, const Setting& s, double allocated) {
   return peak_of(moments).parts.sum();
 }
 
+// Buffers of the groups that a rank belongs to: one a way in which ranks share the work.
+double communicator_bytes(const Setting& s, const Machine& m) {
+  if (m.world() <= 1) return 0;
+  const double data = shards_of(s, m).data_parallel;
+  const double groups = (data > 1) + (s.tp > 1) + (s.pp > 1) + (s.cp > 1) + (s.ep > 1);
+  return kNccl + std::max(0.0, groups - 1) * kCommunicator;
+}
+
 void set_outside(const Setting& s, const Machine& m, const Moments& moments, MemoryPlan& plan) {
   const double transient = peak_of(moments).parts.moving();
-  const double outside = kContext + (m.world() > 1 ? kNccl : 0);
+  const double communicators = communicator_bytes(s, m), outside = kContext + communicators;
   const double room = m.gpu.memory_gib * kGib;
   const double floor = plan.allocated - transient;
-  plan.needed = floor * (1 + kStaticWaste) + transient * (1 + kTightWaste) + (m.world() > 1 ? kNccl : 0);
+  plan.needed = floor * (1 + kStaticWaste) + transient * (1 + kTightWaste) + communicators;
   const bool host_fits = m.host_memory_gib <= 0 || plan.host <= m.host_memory_gib * kGib;
   plan.fits = plan.needed <= room && host_fits;
-  plan.reserved = reserved_bytes(moments, s, plan);
+  const bool large_logits = (s.loss == Loss::kStandard || s.loss == Loss::kFused) && !s.tuned;
+  plan.varied = large_logits ? (longest_so_far(s) - 1) * moments.front().parts.loss : 0;
+  plan.reserved = reserved_bytes(moments, s, plan) + (s.example > 0 ? plan.varied : 0);
   // A full GPU makes the allocator give its cache back and try again.
   if (plan.fits) plan.reserved = std::min(plan.reserved, std::max(plan.needed, room - outside));
   plan.nvidia_smi = plan.reserved + outside;
   const double spread = s.offload ? kOffloadSpread : kSpread;
   plan.low = with_newest_loss(moments, s, plan.allocated) * (1 - spread);
-  // The high end has room for batches of varied length.
-  const bool large_logits = (s.loss == Loss::kStandard || s.loss == Loss::kFused) && !s.tuned;
-  const double varied = large_logits ? (kRecords - 1) * moments.front().parts.loss : 0;
-  plan.high = (plan.nvidia_smi + varied) * (1 + spread);
+  plan.high = (plan.nvidia_smi + (s.example > 0 ? 0 : plan.varied)) * (1 + spread);
 }
 
 }  // namespace
@@ -131,17 +143,16 @@ MemoryPlan plan_memory(const ModelShape& shape, const ParamCount& count, const S
   const double acts = kept.kept * tokens * live.first, last_acts = kept.kept * tokens * live.last;
   const double work = kept.work * work_tokens;
   const double loss = logits_bytes(shape, s) * shape.vocab / s.tp * work_tokens;
-  const double held_grads = (s.grad_accum > 1 ? st.grads : 0) + st.whole_grads;
+  const double held_grads = (s.grad_accum > 1 ? st.grads : 0) + st.whole_grads + st.buckets;
+  const double all_grads = st.grads + st.whole_grads + st.buckets;
   const double gathered = st.gathered + st.kept_gathered;
   const double temp = st.quant_temp + kWorkspace;
   const Moments moments = {{
       {"loss", {st.weights, held_grads, st.optimizer, gathered, last_acts, loss, 0, temp}},
       {"backward_start", {st.weights, held_grads, st.optimizer, gathered, acts, 0, work, temp + st.unit_grad}},
-      {"backward_end",
-       {st.weights, st.grads + st.whole_grads, st.optimizer, st.gathered, 0, 0, work, temp + st.unit_grad}},
-      {"root_reduction",
-       {st.weights, st.grads + st.whole_grads, st.optimizer, st.gathered, 0, 0, 0, temp + st.root_reduce}},
-      {"optimizer_step", {st.weights, st.grads, st.optimizer, 0, 0, 0, 0, st.step_temp + kWorkspace}},
+      {"backward_end", {st.weights, all_grads, st.optimizer, st.gathered, 0, 0, work, temp + st.unit_grad}},
+      {"root_reduction", {st.weights, all_grads, st.optimizer, st.gathered, 0, 0, 0, temp + st.root_reduce}},
+      {"optimizer_step", {st.weights, st.grads + st.buckets, st.optimizer, 0, 0, 0, 0, st.step_temp + kWorkspace}},
   }};
   set_peak(moments, plan);
   set_outside(s, machine, moments, plan);

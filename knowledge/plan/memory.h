@@ -9,10 +9,6 @@
 
 namespace fx::knowledge::plan {
 
-// Lengths spread evenly up to the longest: the blocks of each longest batch so far (1 + 1/2 + 1/4 ...) stay in the
-// allocator's cache, too small for the next.
-inline constexpr double kRecords = 2;
-
 struct Moment {
   std::string_view name;  // loss, backward_start, backward_end, optimizer_step
   double bytes = 0;
@@ -20,6 +16,7 @@ struct Moment {
 
 struct MemoryPlan {
   double allocated = 0, reserved = 0, nvidia_smi = 0;  // bytes on the device, heaviest rank
+  double varied = 0;  // bytes of cached blocks that batches of varied length leave; in reserved where that is known
   double low = 0, high = 0;  // bytes: range of the allocated figure's true value, in terms of reserved memory
   double needed = 0;         // bytes below which the run cannot work, allocator's unavoidable waste included
   double host = 0;           // bytes a machine (offload), all its ranks

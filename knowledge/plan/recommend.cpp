@@ -47,7 +47,13 @@ void add_memory_changes(const Plan& plan, std::vector<Change>& out) {
         arrow("micro_batch", whole(s.micro_batch), whole(less)) + " with " + whole(times) + " times the grad_accum", s,
         [=](Setting& x) { x.micro_batch = less, x.grad_accum *= times; });
   }
+  if (s.example > 0) {
+    add(out, "pack examples into sequences of " + whole(s.seq) + " tokens", s,
+        [](Setting& x) { x.document = x.example, x.example = 0; });
+  }
   if (plan.machine.cpu) return;
+  if (s.attention == Attention::kEager)
+    add(out, arrow("attention", "eager", "sdpa"), s, [](Setting& x) { x.attention = Attention::kSdpa; });
   if (s.loss == Loss::kStandard || s.loss == Loss::kFused) {
     add(out, arrow("loss_impl", to_string(s.loss), "chunked"), s, [](Setting& x) { x.loss = Loss::kChunked; });
   }

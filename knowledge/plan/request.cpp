@@ -80,6 +80,11 @@ void add_shape(Fields<T>& f) {
   f.add("pp", &T::pp, "pipeline parallel size").min(1).max(1024);
   f.add("cp", &T::cp, "context parallel size").min(1).max(1024);
   f.add("ep", &T::ep, "expert parallel size").min(1).max(4096);
+  f.add("attention", &T::attention, "how attention is computed: eager keeps every head's scores; default sdpa")
+      .one_of({"eager", "sdpa", "flash"});
+  f.add("use_cache", &T::use_cache,
+        "the model returns its keys and values although it trains, as transformers' models do unless their own "
+        "gradient checkpointing or config.use_cache turns it off; default false");
   f.add("loss_impl", &T::loss_impl, "how logits and cross-entropy are computed")
       .one_of({"standard", "fused", "chunked", "liger"});
   f.add("compile", &T::compile, "torch.compile");
@@ -104,6 +109,11 @@ const Fields<DataArgs>& data_fields() {
           .max(1e18)
           .add("document_tokens", &DataArgs::document_tokens,
                "mean tokens of a document where attention stays inside the documents of a packed sequence")
+          .above(0)
+          .max(1e8)
+          .add("example_tokens", &DataArgs::example_tokens,
+               "mean tokens of an example where examples are not packed: each batch is padded to its longest, "
+               "training.seq_len at most")
           .above(0)
           .max(1e8);
   return fields;

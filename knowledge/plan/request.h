@@ -33,13 +33,15 @@ struct TrainingArgs {
   std::optional<long long> shard_size;
   std::optional<long long> tp, pp, cp, ep;
   std::optional<bool> sequence_parallel;
+  std::optional<std::string> attention;
+  std::optional<bool> use_cache;
   std::optional<std::string> loss_impl;
   std::optional<bool> compile, fp8;
 };
 
 struct DataArgs {
   std::optional<double> tokens;
-  std::optional<double> document_tokens;
+  std::optional<double> document_tokens, example_tokens;
 };
 
 struct PlanArgs {

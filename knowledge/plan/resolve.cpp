@@ -85,6 +85,9 @@ void set_layout(const TrainingArgs& t, const Machine& m, Resolved& out) {
   using A = Checkpointing;
   s.checkpointing =
       choice<A>(t.activation_checkpointing.value_or("none"), {A::kNone, A::kSelective, A::kSelectiveLayer, A::kFull});
+  using X = Attention;
+  if (!m.cpu) s.attention = choice<X>(t.attention.value_or("sdpa"), {X::kEager, X::kSdpa, X::kFlash});
+  s.keeps_cache = t.use_cache.value_or(false) && !m.cpu;
   using L = Loss;
   s.loss = choice<L>(t.loss_impl.value_or(m.cpu ? "standard" : "chunked"),
                      {L::kStandard, L::kFused, L::kChunked, L::kLiger});
@@ -119,6 +122,17 @@ void set_batch(const TrainingArgs& t, const ModelShape& shape, Resolved& out) {
   out.open.micro_batch = !t.micro_batch;
   out.open.accumulation = !t.grad_accum;
   out.global_batch = t.global_batch_size && !t.grad_accum ? static_cast<double>(*t.global_batch_size) : 0;
+}
+
+void set_lengths(const PlanArgs& args, Resolved& out, std::vector<Error>& errors) {
+  Setting& s = out.setting;
+  s.document = args.data.document_tokens.value_or(0);
+  s.example = args.data.example_tokens.value_or(0);
+  if (s.example <= 0) return;
+  out.assumed.push_back("lengths of examples spread exponentially around their mean");
+  if (s.example <= s.seq) return;
+  errors.push_back(invalid_argument("data.example_tokens", "is larger than training.seq_len",
+                                    "give the mean after cutting at training.seq_len"));
 }
 
 void check(const PlanArgs& args, const ModelShape& shape, const Machine& m, const Setting& s,
@@ -157,8 +171,8 @@ Result<Resolved> resolve(const PlanArgs& args, const ModelShape& shape, const Pa
   set_method(args.training, shape, count, out);
   set_dtypes(args.training, machine, out);
   set_batch(args.training, shape, out);
-  out.setting.document = args.data.document_tokens.value_or(0);
   std::vector<Error> errors;
+  set_lengths(args, out, errors);
   check(args, shape, machine, out.setting, errors);
   if (!errors.empty()) return combine(std::move(errors));
   return out;

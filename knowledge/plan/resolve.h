@@ -26,6 +26,7 @@ Result<Resolved> resolve(const PlanArgs& args, const ModelShape& shape, const Pa
 
 std::string_view to_string(Sharding sharding);
 std::string_view to_string(Checkpointing checkpointing);
+std::string_view to_string(Attention attention);
 std::string_view to_string(Loss loss);
 std::string_view to_string(Optimizer optimizer);
 std::string_view to_string(Method method);

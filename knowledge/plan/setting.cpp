@@ -18,6 +18,16 @@ bool is_lora(const Setting& s) {
   return s.method != Method::kFull;
 }
 
+bool widens_rest(const Setting& s) {
+  const bool library = !s.own_loop && s.loss != Loss::kFused;
+  const bool prepared = s.quant == Quant::kNf4 || s.quant == Quant::kNf4Double || s.quant == Quant::kInt8;
+  return prepared && library && !s.amp_asked && s.sharding == Sharding::kNone;
+}
+
+double element_bytes(const Setting& s) {
+  return widens_rest(s) ? 4 : s.param_bytes;
+}
+
 Shards shards_of(const Setting& s, const Machine& m) {
   Shards out;
   out.data_parallel = std::max(1.0, std::floor(m.world() / (s.tp * s.pp * s.cp)));

@@ -16,6 +16,7 @@ inline constexpr double kUsualLoraRank = 16;
 enum class Method { kFull, kLora, kQlora };
 enum class Sharding { kNone, kDdp, kZero1, kZero2, kZero3, kFsdp1, kFsdp2, kHsdp, kMegatron };
 enum class Checkpointing { kNone, kSelective, kSelectiveLayer, kFull };
+enum class Attention { kEager, kSdpa, kFlash };
 enum class Loss { kStandard, kFused, kChunked, kLiger };
 enum class Optimizer { kAdamw, kAdamwFused, kAdamw8bit, kPagedAdamw, kPagedAdamw8bit, kSgd, kAdafactor, kLion, kMuon };
 enum class Quant { kNone, kNf4, kNf4Double, kGptqInt4, kInt8 };
@@ -44,6 +45,7 @@ struct Setting {
   Quant quant = Quant::kNone;
   double seq = 4096, micro_batch = 1, grad_accum = 1;
   double document = 0;  // tokens that attention stays within; 0: the whole sequence
+  double example = 0;   // mean tokens of an example, in batches padded to their longest one; 0: all have seq tokens
   double param_bytes = 2, reduce_bytes = 4, master_bytes = 4;  // bytes an element
   bool amp = false;
   bool amp_asked = false;    // by the caller, not assumed
@@ -57,6 +59,8 @@ struct Setting {
   double shard_size = 0;  // HSDP: GPUs that share one copy
   double tp = 1, pp = 1, cp = 1, ep = 1;
   bool sequence_parallel = true;  // tensor parallelism divides the tokens between its products too
+  Attention attention = Attention::kSdpa;
+  bool keeps_cache = false;  // keys and values of all layers stay with the model's output
   Loss loss = Loss::kChunked;
   bool own_loop = false;  // a training loop that computes its loss itself
   bool compile = false, fp8 = false;
@@ -77,6 +81,12 @@ struct Setting {
 bool is_fsdp(Sharding sharding);  // gathers parameters unit by unit: fsdp1, fsdp2, hsdp, zero3, megatron-fsdp
 bool is_deepspeed(Sharding sharding);
 bool is_lora(const Setting& setting);
+// peft's preparation of a 4- or 8-bit model casts what is not quantised to fp32, and with it what modules hand on to
+// each other. Sharding needs one dtype, trainers with a loss of their own do not use it, and who asks for autocast
+// leaves it to that.
+bool widens_rest(const Setting& setting);
+// Bytes an entry of what modules hand on to each other.
+double element_bytes(const Setting& setting);
 // Ranks over which weights, gradients and optimizer state are divided.
 struct Shards {
   double weights = 1, grads = 1, optimizer = 1, data_parallel = 1;

@@ -41,6 +41,18 @@ std::string_view to_string(Checkpointing checkpointing) {
   return "none";
 }
 
+std::string_view to_string(Attention attention) {
+  switch (attention) {
+    case Attention::kEager:
+      return "eager";
+    case Attention::kSdpa:
+      return "sdpa";
+    case Attention::kFlash:
+      return "flash";
+  }
+  return "sdpa";
+}
+
 std::string_view to_string(Loss loss) {
   switch (loss) {
     case Loss::kStandard:

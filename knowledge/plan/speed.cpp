@@ -5,6 +5,7 @@
 
 #include "knowledge/plan/comm_time.h"
 #include "knowledge/plan/compute_time.h"
+#include "knowledge/plan/lengths.h"
 #include "knowledge/plan/states.h"
 
 namespace fx::knowledge::plan {
@@ -54,9 +55,20 @@ double model_flops_per_token(const ModelShape& m, const ParamCount& c, double se
   return 6 * c.matmul_active + 6 * m.layers * (m.q_width() + m.out_width()) * seq;
 }
 
+// Steps of the mean padded batch; only tokens of examples count.
+SpeedPlan speed_of_padded(const ModelShape& shape, const ParamCount& count, const Setting& s, const Machine& m) {
+  Setting mean = s;
+  mean.seq = padded_length(s), mean.example = 0;
+  SpeedPlan p = plan_speed(shape, count, mean, m);
+  const double useful = std::min(1.0, s.example / mean.seq);
+  p.tokens_per_s *= useful, p.mfu *= useful;
+  return p;
+}
+
 }  // namespace
 
 SpeedPlan plan_speed(const ModelShape& shape, const ParamCount& count, const Setting& s, const Machine& m) {
+  if (s.example > 0) return speed_of_padded(shape, count, s, m);
   const RankModel rank = rank_model(shape, count, s);
   const Shards n = shards_of(s, m);
   const States st = count_states(rank, s, m);

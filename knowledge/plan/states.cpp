@@ -48,20 +48,13 @@ void add_full(const RankModel& m, const Setting& s, const Shards& n, States& out
   if (flattened && s.master_bytes > s.param_bytes) out.step_temp = (s.param_bytes + 4) * stepped;
 }
 
-// peft's preparation of a 4- or 8-bit model casts what is not quantised to fp32. Sharding needs one dtype, trainers
-// with a loss of their own do not use it, and who asks for autocast leaves it to that.
-bool casts_rest(const Setting& s) {
-  const bool library = !s.own_loop && s.loss != Loss::kFused;
-  return library && s.quant != Quant::kGptqInt4 && !s.amp_asked && s.sharding == Sharding::kNone;
-}
-
 void add_lora(const RankModel& m, const Setting& s, const Shards& n, States& out) {
   const double share = m.layers / m.shape.layers / s.tp;
   const double adapters = s.lora_params * share;
   const double quantized = s.quant == Quant::kNone ? 0 : m.quantizable;
   const double rest = m.params() - quantized - s.saved_params;
   out.stepped = (adapters + s.saved_params) / n.optimizer;
-  const double rest_bytes = quantized > 0 && casts_rest(s) ? 4 : s.stored_bytes();
+  const double rest_bytes = widens_rest(s) ? 4 : s.stored_bytes();
   const double packed = quantized > 0 ? m.expert_params : 0, plain = m.expert_params - packed;
   out.weights = (quant_bytes(s.quant) * packed + rest_bytes * plain) / RankModel::expert_ranks(n.weights, s.ep) +
                 (quant_bytes(s.quant) * (quantized - packed) + rest_bytes * (rest - plain) + kAdapterWeight * adapters +
@@ -75,6 +68,11 @@ void add_lora(const RankModel& m, const Setting& s, const Shards& n, States& out
                       ? (kAdapterWeight * adapters + s.master_bytes * s.saved_params) / n.optimizer
                       : 0;
   if (quantized > 0) out.quant_temp = s.param_bytes * m.shape.hidden * std::max(m.shape.mlp, m.shape.expert_mlp) / s.tp;
+}
+
+// PyTorch's DDP copies gradients into buckets, as many bytes again, unless gradient_as_bucket_view (off by default).
+void add_buckets(const Setting& s, States& out) {
+  if (s.sharding == Sharding::kDdp) out.buckets = out.grads;
 }
 
 void add_gathered(const RankModel& m, const Setting& s, const Shards& n, States& out) {
@@ -148,6 +146,7 @@ States count_states(const RankModel& m, const Setting& s, const Machine& machine
   } else {
     add_full(m, s, n, out);
   }
+  add_buckets(s, out);
   add_gathered(m, s, n, out);
   return out;
 }

@@ -13,6 +13,7 @@ struct States {
   double gathered = 0;       // full parameters alive in forward and backward: current and prefetched unit, root unit
   double kept_gathered = 0;  // full parameters that stay from forward to backward (reshard_after_forward = false)
   double whole_grads = 0;    // unsharded gradients kept between micro-batches
+  double buckets = 0;        // copies of the gradients that are reduced
   double root_reduce = 0;    // full gradients of the root unit and the reduction's input, at the end of backward
   double unit_grad = 0;      // full gradient of one unit before it is reduced, and the reduction's input
   double quant_temp = 0;     // one dequantised matrix

@@ -81,10 +81,12 @@ const std::vector<PlanFlag>& plan_flags() {
       {"--pp", "training.pp", kNumber, "Pipeline stages"},
       {"--cp", "training.cp", kNumber, "Context parallel size"},
       {"--ep", "training.ep", kNumber, "Expert parallel size"},
+      {"--attention", "training.attention", kText, "eager, sdpa, flash"},
       {"--loss", "training.loss_impl", kText, "standard, fused, chunked, liger"},
       {"--compile", "training.compile", kSwitch, "torch.compile"},
       {"--fp8", "training.fp8", kSwitch, "float8 matrix products"},
       {"--tokens", "data.tokens", kNumber, "Tokens to train on, for hours and cost: 1e9, 300M"},
+      {"--example-tokens", "data.example_tokens", kNumber, "Mean tokens of an example, in padded batches"},
       {"--price", "price_per_gpu_hour", kNumber, "Price of a GPU hour"}};
   return flags;
 }

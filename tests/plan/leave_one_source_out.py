@@ -91,7 +91,7 @@ def build(folder: pathlib.Path, libraries: pathlib.Path, jobs: int) -> pathlib.P
     plan.mkdir(parents=True)
     (folder / "adjusted.h").write_text(HEADER)
     (plan / "main.cpp").write_text(PROGRAM)
-    files = {file.name: file.read_text() for file in (ROOT / "knowledge/plan").glob("*.[ch]*") if not file.name.endswith("_test.cpp")}
+    files = {file.name: file.read_text() for file in (ROOT / "knowledge/plan").glob("*.[ch]*") if "_test" not in file.name}
     changed = {name: text for name, old in files.items() if (text := adjustable(old)) != old}
     for name, old in files.items():
         if name in changed or any(f'"knowledge/plan/{header}"' in old for header in changed if header.endswith(".h")):

@@ -1,0 +1,223 @@
+#include "knowledge/plan/memory.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "knowledge/plan/plan_testing.h"
+
+namespace fx::knowledge::plan {
+namespace {
+
+TEST(Memory, TheOptimizerStepOfPureBf16IsTenBytesAParameterWhateverTheBatch) {
+  const char* gpu = R"({"gpu":"A100-80GB-SXM"})";
+  const auto plan = [&](const char* batch) {
+    return plan_of(kMistral, gpu,
+                   (std::string(R"({"method":"full","seq_len":4096,"micro_batch":)") + batch +
+                    R"(,"param_dtype":"bf16","master_dtype":"bf16","sharding":"none","activation_checkpointing":"full",
+                    "optimizer":"adamw","loss_impl":"standard","cpu_offload":false})")
+                       .c_str());
+  };
+  const Plan four = plan("4"), eight = plan("8");
+  EXPECT_EQ(four.chosen.memory.peak_moment, "optimizer_step");
+  EXPECT_NEAR(four.chosen.memory.allocated / (10 * four.count.total), 1, 0.01);
+  EXPECT_EQ(four.chosen.memory.allocated, eight.chosen.memory.allocated);
+}
+
+TEST(Memory, ComponentsAddUpToThePeakMoment) {
+  const Plan plan =
+      plan_of(kLlama8, R"({"gpu":"H100","gpus_per_node":8})", R"({"method":"full","seq_len":8192,"micro_batch":1})");
+  double sum = 0, largest = 0;
+  for (const auto& [name, bytes] : plan.chosen.memory.components) sum += bytes;
+  for (const auto& moment : plan.chosen.memory.moments) largest = std::max(largest, moment.bytes);
+  EXPECT_NEAR(sum, plan.chosen.memory.allocated, 1);
+  EXPECT_EQ(largest, plan.chosen.memory.allocated);
+  EXPECT_LE(plan.chosen.memory.low, plan.chosen.memory.allocated);
+  EXPECT_LE(plan.chosen.memory.allocated, plan.chosen.memory.reserved);
+  EXPECT_LE(plan.chosen.memory.reserved, plan.chosen.memory.nvidia_smi);
+  EXPECT_LE(plan.chosen.memory.nvidia_smi, plan.chosen.memory.high);
+}
+
+TEST(Memory, ShardingDividesStates) {
+  const char* training =
+      R"({"method":"full","seq_len":2048,"micro_batch":1,"sharding":"fsdp2","activation_checkpointing":"full",
+    "cpu_offload":false,"param_dtype":"bf16","master_dtype":"fp32","reduce_dtype":"fp32"})";
+  const Plan two = plan_of(kLlama8, R"({"gpu":"H200","gpus_per_node":2})", training);
+  const Plan eight = plan_of(kLlama8, R"({"gpu":"H200","gpus_per_node":8})", training);
+  EXPECT_NEAR(share(two, "optimizer") / share(eight, "optimizer"), 4, 1e-9);
+  EXPECT_NEAR(share(eight, "weights"), 4 * eight.count.total / 8, 1);
+}
+
+TEST(Memory, QuantisedBaseAndCheckpointingLowerIt) {
+  const char* gpu = R"({"gpu":"A100-80GB-SXM"})";
+  const Plan lora =
+      plan_of(kLlama8, gpu,
+              R"({"method":"lora","lora_rank":16,"seq_len":2048,"micro_batch":1,"activation_checkpointing":"none"})");
+  const Plan qlora =
+      plan_of(kLlama8, gpu,
+              R"({"method":"qlora","lora_rank":16,"seq_len":2048,"micro_batch":1,"activation_checkpointing":"full"})");
+  const Plan full_ac =
+      plan_of(kLlama8, gpu,
+              R"({"method":"lora","lora_rank":16,"seq_len":2048,"micro_batch":1,"activation_checkpointing":"full"})");
+  EXPECT_LT(qlora.chosen.memory.allocated, full_ac.chosen.memory.allocated - 4 * kGib);
+  EXPECT_LT(full_ac.chosen.memory.allocated, lora.chosen.memory.allocated - 5 * kGib);
+  EXPECT_LT(full_ac.chosen.speed.tokens_per_s, lora.chosen.speed.tokens_per_s);
+}
+
+TEST(Memory, QuantisedExpertsAreDividedLikeTheOthers) {
+  const char* moe = R"({"model_type":"qwen3_moe","hidden_size":2048,"num_hidden_layers":48,"num_attention_heads":32,
+    "num_key_value_heads":4,"head_dim":128,"moe_intermediate_size":768,"num_experts":128,"num_experts_per_tok":8,
+    "vocab_size":151936})";
+  const auto weights = [&](const char* ep) {
+    return share(
+        plan_of(moe, R"({"gpu":"H100","gpus_per_node":8})",
+                (std::string(R"({"method":"qlora","sharding":"fsdp2","micro_batch":1,"ep":)") + ep + "}").c_str()),
+        "weights");
+  };
+  // Sharded over 8 ranks, or given to one of 8 ranks each: the same bytes a rank.
+  EXPECT_NEAR(weights("8") / weights("1"), 1, 0.01);
+}
+
+// A run on one GPU; `more` are further fields of the training section.
+Plan on_one(const char* model, const std::string& more) {
+  return plan_of(
+      model, R"({"gpu":"H100"})",
+      (R"({"seq_len":1024,"micro_batch":1,"lora_targets":["q","v"],"param_dtype":"bf16","sharding":"none",)" + more +
+       "}")
+          .c_str());
+}
+
+TEST(Memory, ProductsOfAFourBitBaseKeepTheirInputs) {
+  const std::string rest = R"("activation_checkpointing":"none","amp":true,"loss_impl":)";
+  const auto kept = [&](const char* method, const char* loss) {
+    return share(on_one(kMistral, std::string(R"("method":")") + method + "\"," + rest + loss), "activations");
+  };
+  const double inputs = 2.0 * (2 * 4096 + 14336) * 32 * 1024;
+  EXPECT_NEAR((kept("qlora", R"("standard")") - kept("lora", R"("standard")")) / inputs, 1, 1e-6);
+  // A loop of its own holds the last loss, and its graph, during the next forward.
+  EXPECT_NEAR((kept("qlora", R"("chunked")") - kept("lora", R"("chunked")")) / inputs, 2, 1e-6);
+}
+
+TEST(Memory, PreparationOfAFourBitModelWidensWhatIsNotQuantised) {
+  const auto weights = [](const char* more) {
+    return share(on_one(kMistral, std::string(R"("method":"qlora","activation_checkpointing":"full",)") + more),
+                 "weights");
+  };
+  const double norms = 65 * 4096, both_ends = 2.0 * 32000 * 4096;
+  EXPECT_NEAR(weights(R"("loss_impl":"standard")") - weights(R"("loss_impl":"standard","amp":true)"),
+              2 * (norms + both_ends), 1);
+}
+
+TEST(Memory, APreparedFourBitModelHandsOnFp32) {
+  const auto input = [](const char* more) {
+    const Plan plan = on_one(kMistral, std::string(R"("method":"qlora","activation_checkpointing":"full",)") + more);
+    return layer_activations(plan.shape, plan.chosen.setting).input;
+  };
+  EXPECT_EQ(input(R"("loss_impl":"standard")"), 2 * input(R"("loss_impl":"standard","amp":true)"));
+}
+
+TEST(Memory, KeysAndValuesThatTheModelReturnsStayBesideCheckpoints) {
+  const auto plan = [](const char* more) {
+    return plan_of(
+        kMistral, R"({"gpu":"H100","gpus_per_node":8})",
+        (std::string(R"({"method":"full","seq_len":4096,"micro_batch":4,"sharding":"fsdp1",)") + more + "}").c_str());
+  };
+  const char* full = R"("activation_checkpointing":"full","loss_impl":"standard")";
+  const double cache = 32 * 2 * 2 * 1024.0 * 4 * 4096;
+  EXPECT_NEAR(share(plan((std::string(full) + R"(,"use_cache":true)").c_str()), "activations") -
+                  share(plan(full), "activations"),
+              cache, 1);
+  EXPECT_EQ(share(plan(R"("activation_checkpointing":"none","use_cache":true)"), "activations"),
+            share(plan(R"("activation_checkpointing":"none")"), "activations"));
+}
+
+TEST(Memory, DdpCopiesGradientsIntoBuckets) {
+  const auto grads = [](const char* sharding) {
+    const Plan plan =
+        plan_of(kSmol, R"({"gpu":"H100","gpus_per_node":8})",
+                (std::string(R"({"method":"full","seq_len":512,"micro_batch":1,"sharding":")") + sharding +
+                 R"(","optimizer":"adamw","activation_checkpointing":"full","loss_impl":"liger"})")
+                    .c_str());
+    return share(plan, "gradients");
+  };
+  EXPECT_EQ(grads("ddp"), 2 * grads("zero1"));
+}
+
+TEST(Memory, OnlyTransformersModelsCopyTheLogitsToShiftLabels) {
+  const auto loss = [](const char* more) {
+    const Plan plan =
+        plan_of(kLlama8, R"({"gpu":"H100","gpus_per_node":8})",
+                (std::string(R"({"method":"full","seq_len":4096,"micro_batch":1,"loss_impl":"standard")") + more + "}")
+                    .c_str());
+    return logits_bytes(plan.shape, plan.chosen.setting);
+  };
+  EXPECT_EQ(loss(R"(,"sharding":"fsdp1","compile":false)"), 14);
+  for (const char* more : {R"(,"sharding":"fsdp2")", R"(,"sharding":"fsdp1","compile":true)",
+                           R"(,"sharding":"zero1","tp":2)", R"(,"sharding":"zero3","cp":2)"}) {
+    EXPECT_EQ(loss(more), 10) << more;
+  }
+}
+
+TEST(Memory, EachGroupOfRanksHasBuffersOutsideTheAllocator) {
+  const auto outside = [](const char* layout) {
+    const Plan plan = plan_of(
+        kMistral, R"({"gpu":"H100","gpus_per_node":8})",
+        (std::string(R"({"method":"full","seq_len":4096,"micro_batch":1,"sharding":"zero1")") + layout + "}").c_str());
+    return plan.chosen.memory.nvidia_smi - plan.chosen.memory.reserved;
+  };
+  EXPECT_GT(outside(R"(,"tp":2)"), outside("") + 0.5 * kGib);
+  EXPECT_GT(outside(R"(,"tp":2,"pp":2)"), outside(R"(,"tp":2)") + 0.5 * kGib);
+}
+
+TEST(Memory, AutocastOverFp32ParametersKeepsThemWideAndComputesInBf16) {
+  const auto plan = [](const char* dtypes) {
+    return plan_of(
+        kMistral, R"({"gpu":"A100-80GB-SXM","gpus_per_node":8})",
+        (std::string(R"({"method":"lora","seq_len":2048,"micro_batch":1,"sharding":"fsdp1",)") + dtypes + "}").c_str());
+  };
+  const Plan wide = plan(R"("param_dtype":"fp32","amp":true)"), narrow = plan(R"("param_dtype":"bf16")");
+  EXPECT_NEAR(share(wide, "weights") / share(narrow, "weights"), 2, 0.02);
+  EXPECT_EQ(wide.chosen.speed.gemm_s, narrow.chosen.speed.gemm_s);
+}
+
+TEST(Memory, AutocastBesideZeroOneKeepsFp32WeightsAndGradients) {
+  const auto weights = [](const char* more) {
+    const Plan plan = plan_of(kMistral, R"({"gpu":"H200","gpus_per_node":8})",
+                              (std::string(R"({"method":"full","seq_len":512,"micro_batch":1,"sharding":"zero1",
+                                "param_dtype":"fp16","master_dtype":"fp32")") +
+                               more + "}")
+                                  .c_str());
+    return share(plan, "weights") / plan.count.total;
+  };
+  EXPECT_NEAR(weights(R"(,"amp":true)"), 4, 1e-6);
+  EXPECT_NEAR(weights(""), 2, 1e-6);
+}
+
+TEST(Memory, WithoutSequenceParallelismEachRankKeepsWholeInputs) {
+  const Plan plan = plan_of(kMistral, R"({"gpu":"H100","gpus_per_node":8})",
+                            R"({"method":"full","seq_len":4096,"micro_batch":1,"sharding":"fsdp2","tp":4})");
+  Setting whole = plan.chosen.setting;
+  whole.sequence_parallel = false;
+  const LayerActivations all = layer_activations(plan.shape, whole);
+  const LayerActivations part = layer_activations(plan.shape, plan.chosen.setting);
+  EXPECT_EQ(all.input, 4 * part.input);
+  EXPECT_GT(all.traffic, 1.5 * part.traffic);
+}
+
+TEST(Memory, ThePipelinesFirstRankHasMoreMicroBatchesAndItsLastTheLogits) {
+  const auto moment = [](const char* pp, std::size_t index) {
+    return plan_of(kLlama8, R"({"gpu":"H100","gpus_per_node":8})",
+                   (std::string(R"({"method":"full","seq_len":4096,"micro_batch":1,"grad_accum":16,"sharding":"zero1",
+                     "activation_checkpointing":"none","loss_impl":"standard","pp":)") +
+                    pp + "}")
+                       .c_str())
+        .chosen.memory.moments[index]
+        .bytes;
+  };
+  // Four times fewer layers, four times as many micro-batches: as much on the first rank; on the last a quarter.
+  const double shrinks_first = moment("1", 1) - moment("4", 1), shrinks_last = moment("1", 0) - moment("4", 0);
+  EXPECT_GT(shrinks_last, shrinks_first + 5 * kGib);
+}
+
+}  // namespace
+}  // namespace fx::knowledge::plan

@@ -1,0 +1,88 @@
+#include "knowledge/plan/speed.h"
+
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "knowledge/plan/plan_testing.h"
+
+namespace fx::knowledge::plan {
+namespace {
+
+TEST(Speed, ThePipelinesLastRankIsSlowerByTheHeadUnlessItHasFewerLayers) {
+  const auto bubble_free = [](const char* layers, const char* pp) {
+    const std::string model = std::string(R"({"model_type":"llama","hidden_size":2048,"num_attention_heads":16,
+      "intermediate_size":5632,"vocab_size":128256,"num_hidden_layers":)") +
+                              layers + "}";
+    const Plan plan = plan_of(
+        model.c_str(), R"({"gpu":"H100","gpus_per_node":8})",
+        (std::string(R"({"method":"full","seq_len":4096,"micro_batch":1,"grad_accum":64,"sharding":"zero1","pp":)") +
+         pp + "}")
+            .c_str());
+    return plan.chosen.speed.gemm_s;
+  };
+  EXPECT_GT(bubble_free("24", "4"), 1.2 * bubble_free("18", "4"));
+}
+
+TEST(Speed, TheRangeOfTheSpeedHoldsItAndSpansKernelsAndThreadsThatMayDiffer) {
+  const auto width = [](const Plan& plan) {
+    EXPECT_LT(plan.speed_low, plan.chosen.speed.tokens_per_s);
+    EXPECT_GT(plan.speed_high, plan.chosen.speed.tokens_per_s);
+    return plan.speed_high / plan.speed_low;
+  };
+  const char* experts = R"({"model_type":"qwen3_moe","hidden_size":2048,"num_hidden_layers":48,"num_attention_heads":32,
+    "num_key_value_heads":4,"head_dim":128,"moe_intermediate_size":768,"num_experts":128,"num_experts_per_tok":8,
+    "vocab_size":151936})";
+  const char* training = R"({"method":"full","seq_len":4096,"micro_batch":1,"sharding":"fsdp2"})";
+  const char* machine = R"({"gpu":"H100","gpus_per_node":8})";
+  EXPECT_GT(width(plan_of(experts, machine, training)), 1.5 * width(plan_of(kLlama8, machine, training)));
+  const auto ranks = [&](const char* hardware) {
+    return width(plan_of(kSmol, hardware, R"({"method":"full","seq_len":512})"));
+  };
+  EXPECT_GT(ranks(R"({"gpu":"cpu","cpu_cores":2})"), ranks(R"({"gpu":"cpu","cpu_cores":2,"gpus_per_node":2})"));
+}
+
+TEST(Speed, AttentionInsideShortDocumentsCostsLess) {
+  Json json = arguments(kLlama8, R"({"gpu":"H100"})", R"({"method":"lora","seq_len":32768,"micro_batch":1})");
+  const auto seconds = [&] { return try_plan(json)->chosen.speed.attention_s; };
+  const double whole = seconds();
+  json["data"] = {{"document_tokens", 4096}};
+  EXPECT_NEAR(seconds() / whole, 1.0 / 8, 1e-9);
+}
+
+TEST(Speed, ACpusOwnMeasuredRateReplacesTheTable) {
+  const auto speed = [](const char* hardware) {
+    return plan_of(kSmol, hardware, R"({"method":"full","seq_len":1024,"micro_batch":1})").chosen.speed.tokens_per_s;
+  };
+  const double slow = speed(R"({"gpu":"cpu","gpus_per_node":2,"cpu_cores":2,"gpu_tflops":0.05})");
+  const double fast = speed(R"({"gpu":"cpu","gpus_per_node":2,"cpu_cores":2,"gpu_tflops":0.2})");
+  EXPECT_GT(fast, 2 * slow);
+}
+
+TEST(Speed, AHeadWhoseRowsAreNotAlignedIsSlow) {
+  const auto gemm = [](const char* vocab) {
+    return plan_of((std::string(R"({"model_type":"gpt2","n_embd":768,"n_layer":12,"n_head":12,"vocab_size":)") + vocab +
+                    "}")
+                       .c_str(),
+                   R"({"gpu":"A100"})", R"({"method":"full","seq_len":1024,"micro_batch":8})")
+        .chosen.speed.gemm_s;
+  };
+  EXPECT_GT(gemm("50257"), 1.2 * gemm("50304"));
+}
+
+TEST(Speed, ALongSequenceRunsOnKernelsThatSplitIt) {
+  const auto seconds_a_score = [](double seq) {
+    return plan_of(
+               kLlama8, R"({"gpu":"H100"})",
+               (R"({"method":"lora","micro_batch":1,"sharding":"none","activation_checkpointing":"full","seq_len":)" +
+                std::to_string(static_cast<int>(seq)) + "}")
+                   .c_str())
+               .chosen.speed.attention_s /
+           (seq * seq);
+  };
+  EXPECT_NEAR(seconds_a_score(8192) / seconds_a_score(32768), 1, 1e-6);
+  EXPECT_GT(seconds_a_score(32768), 1.3 * seconds_a_score(131072));
+}
+
+}  // namespace
+}  // namespace fx::knowledge::plan
