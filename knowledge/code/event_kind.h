@@ -51,7 +51,7 @@ enum class EventKind : std::uint8_t {
   kSetAttribute,  // x.name = value: receiver, callee the name, argument 0 the value
   kOperator,      // arithmetic on parameters or gradients: argument 0 and 1
   kJump,          // break, continue, return, raise, exit: callee tells which
-  kLoop,          // a loop begins
+  kLoop,          // a loop begins; the last one: a trace keeps 64 bits for them
 };
 
 }  // namespace fx::knowledge::code

@@ -66,7 +66,7 @@ std::string_view last_part(std::string_view dotted) {
 }
 
 bool ends_with_part(std::string_view dotted, std::string_view part) {
-  return last_part(dotted) == part;
+  return dotted.ends_with(part) && (dotted.size() == part.size() || dotted[dotted.size() - part.size() - 1] == '.');
 }
 
 bool is_class_like(std::string_view dotted) {

@@ -146,6 +146,7 @@ void Interpreter::end_trace() {
   raises_.clear();
   events_ += trace_->events.size();
   for (const Event& event : trace_->events) {
+    trace_->kinds |= std::uint64_t{1} << static_cast<unsigned>(event.kind);
     if (event.is(EventKind::kShard) || event.is(EventKind::kDdp)) trace_->wraps.push_back(event.index);
   }
   if (trace_->events.empty()) program_.traces_.pop_back();

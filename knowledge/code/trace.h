@@ -80,7 +80,10 @@ struct Trace {
   std::vector<Event> events;
   // From a `__main__` guard, a training call at module level, or a spawned function; else a function nobody calls.
   bool from_entry = false;
+  // Of the trace that is done.
   std::vector<std::uint32_t> wraps;  // indices of the kShard and kDdp events
+  bool has(EventKind some) const { return (kinds >> static_cast<unsigned>(some) & 1) != 0; }  // an event of this kind
+  std::uint64_t kinds = 0;                                                                    // a bit a kind
   bool complete = true;              // false: a bound was met
 };
 

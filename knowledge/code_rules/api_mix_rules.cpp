@@ -20,9 +20,9 @@ constexpr std::array<std::string_view, 12> kNotForFsdp2 = {
     "find_unused_parameters", "device_ids",         "output_device", "gradient_as_bucket_view",
     "auto_wrap_policy",       "mixed_precision",    "cpu_offload",   "sharding_strategy",
     "use_orig_params",        "sync_module_states", "device_id",     "limit_all_gathers"};
-constexpr std::array<std::string_view, 3> kFsdp1Members = {".no_sync", ".clip_grad_norm_", ".summon_full_params"};
-constexpr std::array<std::string_view, 4> kFsdp2Members = {".set_requires_gradient_sync", ".set_reshard_after_backward",
-                                                           ".set_is_last_backward", ".set_requires_all_reduce"};
+constexpr std::array<std::string_view, 3> kFsdp1Members = {"no_sync", "clip_grad_norm_", "summon_full_params"};
+constexpr std::array<std::string_view, 4> kFsdp2Members = {"set_requires_gradient_sync", "set_reshard_after_backward",
+                                                           "set_is_last_backward", "set_requires_all_reduce"};
 constexpr std::array<std::string_view, 11> kRetired = {"state_dict_type",
                                                        "set_state_dict_type",
                                                        "full_optim_state_dict",
@@ -66,11 +66,12 @@ bool is_only(const Trace& trace, const Object* model, Sharding wanted) {
 }
 
 std::string_view retired_name(const Event& event) {
+  const bool wrapper = event.receiver != nullptr && event.receiver->sharding == Sharding::kFsdp1;
+  if (!wrapper && !event.callee.starts_with("torch.")) return {};
   const std::string_view last = last_part(event.callee);
   if (event.callee.starts_with(kFsdp1Class) && holds(kRetired, last)) return last;
   const bool dcp = event.callee.starts_with(kDcp) && event.callee.size() == kDcp.size() + last.size();
   if (dcp && (last == "save_state_dict" || last == "load_state_dict")) return last;
-  const bool wrapper = event.receiver != nullptr && event.receiver->sharding == Sharding::kFsdp1;
   if (wrapper && (event.callee == ".state_dict_type" || event.callee == ".set_state_dict_type")) return last;
   return {};
 }
@@ -95,12 +96,11 @@ void fsdp_api_mix(const Program& program, Findings& findings) {
       if (event.callee == "torch.distributed.fsdp.FullyShardedDataParallel.summon_full_params" ||
           event.callee == "torch.distributed.fsdp.FullyShardedDataParallel.clip_grad_norm_")
         model = event.argument("module", 0);
-      const std::string member = "." + std::string(last_part(event.callee));
-      const bool wrong = (holds(kFsdp1Members, member) && model != nullptr && model->type == Type::kModel &&
-                          is_only(trace, model, Sharding::kFsdp2)) ||
-                         (holds(kFsdp2Members, member) && model != nullptr && model->type == Type::kModel &&
-                          is_only(trace, model, Sharding::kFsdp1));
-      if (wrong && seen.insert(member).second) findings.at(event, "Here: " + member.substr(1) + ".");
+      if (model == nullptr || model->type != Type::kModel) continue;
+      const std::string member(last_part(event.callee));
+      const bool wrong = (holds(kFsdp1Members, member) && is_only(trace, model, Sharding::kFsdp2)) ||
+                         (holds(kFsdp2Members, member) && is_only(trace, model, Sharding::kFsdp1));
+      if (wrong && seen.insert("." + member).second) findings.at(event, "Here: " + member + ".");
     }
   }
 }

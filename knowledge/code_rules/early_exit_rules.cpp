@@ -84,14 +84,30 @@ bool in_other_branch(const Event& event, const Guard& guard) {
   return false;
 }
 
+// The events of a trace in which all ranks must take part.
+std::vector<const Event*> joint_events(const Trace& trace) {
+  std::vector<const Event*> joint;
+  for (const Event& event : trace.events) {
+    if (is_joint(trace, event)) joint.push_back(&event);
+  }
+  return joint;
+}
+
+bool skips_some(const Event& jump, const std::vector<const Event*>& joint) {
+  return std::ranges::any_of(
+      joint, [&](const Event* event) { return event->index > jump.index && event->index < jump.skip_end; });
+}
+
 // The first event that the jump skips and that the other ranks need this one for.
-const Event* skipped_joint(const Program& program, const Trace& trace, const Event& jump, const Guard& guard) {
+const Event* skipped_joint(const Program& program, const std::vector<const Event*>& joint, const Trace& trace,
+                           const Event& jump, const Guard& guard) {
   Event staying;  // a rank for which the condition fails
   staying.guard = guard.outer;
   staying.pass = jump.pass;
-  for (std::uint32_t i = jump.index + 1; i < jump.skip_end && i < trace.events.size(); ++i) {
-    const Event& event = trace.events[i];
-    if (!is_joint(trace, event) || under(event, &guard) || !compatible(staying, event) || in_other_branch(event, guard))
+  for (const Event* other : joint) {
+    const Event& event = *other;
+    if (event.index <= jump.index || event.index >= jump.skip_end || under(event, &guard) ||
+        !compatible(staying, event) || in_other_branch(event, guard))
       continue;
     if (event.is(EventKind::kStateDict) && !gathers_state(program, trace, event)) continue;
     if (guard.taints & kRank && for_its_own_group(event, guard)) continue;
@@ -101,14 +117,14 @@ const Event* skipped_joint(const Program& program, const Trace& trace, const Eve
 }
 
 // `except ...: continue` around a step: the rank that fails is out of the step while the others are in its collectives.
-bool leaves_a_step(const Trace& trace, const Event& jump, const Guard& guard) {
+bool leaves_a_step(const std::vector<const Event*>& joint, const Event& jump, const Guard& guard) {
   if (guard.kind != GuardKind::kExcept || jump.callee != "continue") return false;
   const std::string_view clause = guard.test.text().substr(0, guard.test.text().find(':'));
   if (contains(clause, "KeyboardInterrupt") || contains(clause, "ImportError")) return false;
   const Node body = guard.statement.child("body");
-  return std::ranges::any_of(trace.events, [&](const Event& event) {
-    return event.index < jump.index && event.pass == jump.pass && is_joint(trace, event) &&
-           !event.is(EventKind::kStateDict) && reached_from(event, guard.file, body);
+  return std::ranges::any_of(joint, [&](const Event* event) {
+    return event->index < jump.index && event->pass == jump.pass && !event->is(EventKind::kStateDict) &&
+           reached_from(*event, guard.file, body);
   });
 }
 
@@ -165,13 +181,14 @@ bool agreed(const Guard& guard) {
 
 void rank_guarded_exit(const Program& program, Findings& findings) {
   for (const Trace& trace : program.traces()) {
+    const std::vector<const Event*> joint = joint_events(trace);
     for (const Event& jump : trace.events) {
-      if (!jump.is(EventKind::kJump)) continue;
+      if (!jump.is(EventKind::kJump) || !skips_some(jump, joint)) continue;
       const Guard* guard = rank_condition(jump, false);
       if (guard == nullptr || (jump.callee == "raise" && checks_a_range(*guard)) || raises_again(jump, *guard) ||
           deals_out_items(jump))
         continue;
-      const Event* skipped = skipped_joint(program, trace, jump, *guard);
+      const Event* skipped = skipped_joint(program, joint, trace, jump, *guard);
       // A gather of state behind `if rank != 0: return` or continue is state-dict-under-rank-guard.
       if (skipped == nullptr || (skipped->is(EventKind::kStateDict) && rank_condition(*skipped, true) != nullptr))
         continue;
@@ -183,13 +200,16 @@ void rank_guarded_exit(const Program& program, Findings& findings) {
 
 void rank_local_skip(const Program& program, Findings& findings) {
   for (const Trace& trace : program.traces()) {
+    const std::vector<const Event*> joint = joint_events(trace);
+    if (joint.empty()) continue;
     for (const Event& jump : trace.events) {
       if (!jump.is(EventKind::kJump) || jump.callee == "raise" || jump.callee == "exit") continue;
+      if (jump.callee != "continue" && !skips_some(jump, joint)) continue;  // a continue may leave a step
       const Guard* guard = local_condition(trace, jump);
       if (guard == nullptr || is_iterator_end(*guard) || agreed(*guard) || only_picks_the_next_item(jump)) continue;
-      const Event* skipped = skipped_joint(program, trace, jump, *guard);
+      const Event* skipped = skipped_joint(program, joint, trace, jump, *guard);
       if (skipped == nullptr) {
-        if (leaves_a_step(trace, jump, *guard))
+        if (leaves_a_step(joint, jump, *guard))
           findings.at(jump, "A rank that fails inside of the step goes on alone, the others wait in it.");
         continue;
       }

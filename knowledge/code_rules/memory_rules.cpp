@@ -92,7 +92,7 @@ void move_after_shard(const Program& program, Findings& findings) {
 void summon_full_params_in_loop(const Program& program, Findings& findings) {
   for (const Trace& trace : program.traces()) {
     for (const Event& event : trace.events) {
-      if (last_part(event.callee) != "summon_full_params" || event.loop == nullptr) continue;
+      if (event.loop == nullptr || !ends_with_part(event.callee, "summon_full_params")) continue;
       for (const Loop* loop = event.loop; loop != nullptr; loop = loop->outer) {
         const bool steps = std::ranges::any_of(
             trace.events, [&](const Event& step) { return step.is(EventKind::kStep) && step.loop == loop; });

@@ -95,8 +95,9 @@ const Event* call_that_made(const Trace& trace, const Context& context) {
 }  // namespace
 
 void gradscaler_with_bf16(const Program& program, Findings& findings) {
+  if (!program.calls(".scale")) return;
   const SeenTypes seen = seen_types(program);
-  if (!seen.bfloat || seen.half || seen.unclear || !program.calls(".scale")) return;
+  if (!seen.bfloat || seen.half || seen.unclear) return;
   for (const Trace& trace : program.traces()) {
     for (const Event& event : trace.events) {
       if (builds_scaler(event) && !may_be_disabled(event.result)) findings.at(event, "Compute is bfloat16 here.");

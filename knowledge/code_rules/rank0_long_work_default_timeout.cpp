@@ -61,6 +61,7 @@ bool someone_waits(const Trace& trace, const Event& work, const Guard& guard) {
 
 void rank0_long_work_default_timeout(const Program& program, Findings& findings) {
   for (const Trace& trace : program.traces()) {
+    if (!trace.has(EventKind::kInitGroup)) continue;
     for (const Event& work : trace.events) {
       if (work.guard == nullptr || !is_slow(work)) continue;
       const Guard* guard = rank_condition(work, false);
