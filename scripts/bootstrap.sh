@@ -6,8 +6,7 @@ cd "$(dirname "$0")/.."
 level=${1:-full}
 
 packages=(g++ make cmake ninja-build ccache pkg-config git ca-certificates python3 python3-venv python3-jsonschema
-  nlohmann-json3-dev libsqlite3-dev libgtest-dev libyaml-cpp-dev libtomlplusplus-dev libcli11-dev
-  libtree-sitter-dev)
+  nlohmann-json3-dev libsqlite3-dev libgtest-dev libyaml-cpp-dev libtomlplusplus-dev libcli11-dev)
 [ "$level" = full ] && packages+=(libgloo-dev python3-dev)
 
 say() { printf '==> %s\n' "$*"; }

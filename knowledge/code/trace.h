@@ -84,7 +84,7 @@ struct Trace {
   std::vector<std::uint32_t> wraps;  // indices of the kShard and kDdp events
   bool has(EventKind some) const { return (kinds >> static_cast<unsigned>(some) & 1) != 0; }  // an event of this kind
   std::uint64_t kinds = 0;                                                                    // a bit a kind
-  bool complete = true;              // false: a bound was met
+  bool complete = true;                                                                       // false: a bound was met
 };
 
 // Questions about one event.

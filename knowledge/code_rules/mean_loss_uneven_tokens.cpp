@@ -188,7 +188,8 @@ const Object* loss_of(const Event& backward) {
 }  // namespace
 
 void mean_loss_uneven_tokens(const Program& program, Findings& findings) {
-  if (std::ranges::none_of(program.traces(), [](const Trace& trace) { return trace.has(EventKind::kBackward); })) return;
+  if (std::ranges::none_of(program.traces(), [](const Trace& trace) { return trace.has(EventKind::kBackward); }))
+    return;
   const bool vary = shows_lengths_vary(program);
   const bool fixed = hides_a_fixed_number(program) && !program.calls("torch.nn.utils.rnn.pad_sequence");
   for (const Trace& trace : program.traces()) {
