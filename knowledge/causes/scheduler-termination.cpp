@@ -15,6 +15,10 @@ Claim evaluate(const Scene& s, const MarkView& m) {
             "$ |#sbatch|--time|ddp_timeout|timelimit=|auto-requeue|bypassing|no preemption|preemptible=|--requeue",
             low))
       continue;
+    // A limit that is only stated has not been reached.
+    if (matches_any("time limit|timelimit|walltime", low) &&
+        !matches_any("due to|exceed|reach|hit|expire|cancel|kill|over|terminat|ran out|***", low))
+      continue;
     reasons.push_back(line);
   }
   if (reasons.empty() && !m("cancelled")) return out;

@@ -6,6 +6,19 @@
 namespace fx::knowledge {
 namespace {
 
+// A progress bar of this writer that came to its end further down.
+bool bar_ended(const Scene& s, const Hits& bars, int line) {
+  const auto label = [&](int of) {
+    const auto body = s.book.at(of).low_body();
+    return body.substr(0, body.find(':'));
+  };
+  if (s.book.at(line).low.find('%') == std::string::npos) return false;
+  return std::any_of(bars.lines.begin(), bars.lines.end(), [&](int end) {
+    return end > line && s.book.at(end).stream == s.book.at(line).stream && label(end) == label(line) &&
+           s.book.at(end).low.find("100%") != std::string::npos;
+  });
+}
+
 Claim evaluate(const Scene& s, const MarkView& m) {
   const Stall stall = find_stall(s);
   Claim out;
@@ -17,6 +30,8 @@ Claim evaluate(const Scene& s, const MarkView& m) {
     if (matches_any("100%|done|finished|complete", low) && !matches_any("main_process_first", low)) continue;
     work.push_back(line);
   }
+  work.erase(std::remove_if(work.begin(), work.end(), [&](int line) { return bar_ended(s, m("prepare"), line); }),
+             work.end());
   if (work.empty()) return out;
   const bool stepped = s.stepped_before(stall.first);
   const bool first_process = s.book.mentions("main_process_first|zero_first|if*main*preproc");

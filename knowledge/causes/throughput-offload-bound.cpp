@@ -18,9 +18,25 @@ bool set_to_offload(const Scene& s) {
   return false;
 }
 
+// Some line speaks of offload other than as a setting that is off.
+bool says_on(const Scene& s, const Hits& offload) {
+  return std::any_of(offload.lines.begin(), offload.lines.end(), [&](int line) {
+    const std::string_view low = s.book.at(line).low;
+    for (auto at = low.find("offload"); at != std::string_view::npos; at = low.find("offload", at + 7)) {
+      const auto rest = low.substr(at, 40);
+      const auto value = rest.find_first_of(":= ");
+      const auto word = value == std::string_view::npos ? value : rest.find_first_not_of(":= .'\"", value);
+      if (word == std::string_view::npos || rest.substr(0, value).find('(') != std::string_view::npos) return true;
+      const bool off = matches_any("false|none|off|no", rest.substr(word, 5)) || rest[word] == '0';
+      if (!off) return true;
+    }
+    return low.find("offload") == std::string_view::npos;
+  });
+}
+
 Claim evaluate(const Scene& s, const MarkView& m) {
   const bool failed = !s.exceptions.empty() || !s.ooms.empty() || !stall_signs(s).empty() || !s.exits.empty();
-  if (failed || (!m("offload") && !set_to_offload(s))) return {};
+  if (failed || (!says_on(s, m("offload")) && !set_to_offload(s))) return {};
   std::vector<int> proof;
   for (const int line : m("time").lines) {
     const auto& low = s.book.at(line).low;

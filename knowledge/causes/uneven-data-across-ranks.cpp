@@ -69,8 +69,9 @@ DataTalk read_talk(const Scene& s, const MarkView& m) {
   DataTalk out;
   for (const int line : m("data").lines) {
     const auto& low = s.book.at(line).low;
-    if (matches_any("watchdog|processgroup|file \"|samples/s|samples per s|per_second|pixel|image|vision|text-only",
-                    low))
+    if (matches_any(
+            "watchdog|processgroup|file \"|samples/s|samples per s|per_second|pixel|image|vision|text-only|drop_last=|drop_last:|drop_last .",
+            low))
       continue;
     out.lines.push_back(line);
     if (matches_any(
@@ -91,7 +92,7 @@ double weigh_talk(const Scene& s, const DataTalk& data, int left) {
   if (talks && odd_rank && !data.speaking.empty()) return 0.88;
   if (data.dry.size() == 1 && (data.speaking.size() > 1 || s.ranks.size() > 1)) return 0.85;
   if (talks && (data.speaking.size() == 1 || reached_apart(s))) return 0.8;
-  if (talks && s.book.mentions("stopiteration|drop_last|uneven|exhausted")) return 0.7;
+  if (talks && s.book.mentions("stopiteration|drop_last _|uneven|exhausted")) return 0.7;
   if (left >= 0 && s.desync.timed_out.count(left) == 0) return 0.8;
   return s.desync.behind.empty() ? 0 : talks ? 0.6 : 0.46;
 }

@@ -2,6 +2,23 @@
 
 namespace fx::knowledge {
 
+bool is_commit(std::string_view line) {
+  std::size_t end = 0;
+  bool digit = false, letter = false;
+  for (; end < line.size() && end <= 40; ++end) {
+    const char c = line[end];
+    if (c >= '0' && c <= '9') {
+      digit = true;
+    } else if (c >= 'a' && c <= 'f') {
+      letter = true;
+    } else {
+      break;
+    }
+  }
+  const bool hash = digit && letter && ((end >= 7 && end <= 12) || end == 40);
+  return hash && end + 1 < line.size() && line[end] == ' ' && line[end + 1] >= 'A';
+}
+
 const std::vector<Mark>& chatter_marks() {
   static const std::vector<Mark> marks{
       {"chatter",
@@ -26,7 +43,7 @@ const std::vector<Mark>& chatter_marks() {
        // Other libraries.
        "unable to register*factory|computation placer already registered|cpu_feature_guard|cutlass repo directory|"
        "falling back to sdpa|sdpa*on multi-gpu setup with rocm|wandb: warning|w&b syncing is|wandb: run `wandb|"
-       "wandb: view|wandb: tracking|does not match the current*please reinstall"}};
+       "wandb: view|wandb: tracking|wandb:   |wandb: waiting for|wandb: synced|wandb: run summary|does not match the current*please reinstall"}};
   return marks;
 }
 

@@ -123,6 +123,11 @@ class HeadReader {
     const auto close = line_.find(')', pos_);
     if (close == std::string_view::npos || close - pos_ > 120) return false;
     const std::string_view inside = line_.substr(pos_ + 1, close - pos_ - 1);
+    if (const auto rank = rank_word(inside, true); rank >= 0) {
+      head_.rank = static_cast<int>(rank);
+      pos_ = close + 1;
+      return true;
+    }
     const auto pid = inside.find("pid=");
     if (pid == std::string_view::npos && inside.substr(0, 6) != "raylet" && inside.substr(0, 9) != "autoscale")
       return false;

@@ -227,7 +227,7 @@ void LogReader::take_line(std::string_view line) {
 bool LogReader::find_marks(std::string_view segment) {
   found_.clear();
   table_.find(segment, {}, found_);
-  if (!std::binary_search(found_.begin(), found_.end(), chatter_)) return false;
+  if (!std::binary_search(found_.begin(), found_.end(), chatter_) && !is_commit(segment)) return false;
   found_.erase(std::remove_if(found_.begin(), found_.end(), [&](auto mark) { return !speaks_in_chatter_[mark]; }),
                found_.end());
   return true;

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <set>
 
+#include "base/text.h"
+
 namespace fx::knowledge {
 
 const std::vector<Mark>& scope_marks() {
@@ -17,7 +19,7 @@ const std::vector<Mark>& scope_marks() {
        "stage|zero_to_fp32|stage3_gather|torch.multiprocessing"
        "|torch/multiprocessing|global_rank|horovod|trainrayactor|workerdict|fsdpworker|data "
        "parallel|dataparallel|_fsdp_wrapped_module"
-       "|[rank0]|[rank1]|dcp.save|.distcp|nnodes|supervisor: rank"},
+       "|[rank0]|[rank1]|[default0]:|[default1]:|dcp.save|.distcp|nnodes|supervisor: rank"},
       {"trainer",
        "train.py|trainer|training|finetun|fine-tun|pretrain|optimizer|backward(|grad_norm|learning_rate|lr_scheduler|"
        "epoch|fsdp"
@@ -39,6 +41,20 @@ const std::vector<Mark>& scope_marks() {
   };
   return marks;
 }
+
+namespace {
+
+// "name    1.2.3", "name==1.2.3": a row of a list of installed packages.
+bool names_package(std::string_view low) {
+  const std::string_view text = trim(low);
+  const auto end = text.find_first_of(" =");
+  if (end == std::string_view::npos) return false;
+  const auto version = text.find_first_not_of(" =", end);
+  return version != std::string_view::npos && text[version] >= '0' && text[version] <= '9' &&
+         text.find(' ', version) == std::string_view::npos && text.find('.', version) != std::string_view::npos;
+}
+
+}  // namespace
 
 Scope find_scope(const LogBook& book, bool has_losses) {
   Scope scope;
@@ -67,7 +83,9 @@ Scope find_scope(const LogBook& book, bool has_losses) {
   // Schedulers and MPI run anything; beside a trainer's or torch's words they run ranks.
   const bool batch = book.find("core", "batch_job") && (torch || has_losses || book.find("core", "trainer"));
   scope.distributed = named || ranked || batch || (torch && tasks.size() >= 2);
-  scope.serving = static_cast<bool>(book.find("core", "serving"));
+  const auto& serving = book.find("core", "serving").lines;
+  scope.serving =
+      std::any_of(serving.begin(), serving.end(), [&](int line) { return !names_package(book.at(line).low_body()); });
   scope.training = has_losses || spoken("trainer");
   const bool launched = static_cast<bool>(book.find("core", "launched"));
   // A server's own log may carry ranks (tensor parallelism): then a trainer must speak, too.
