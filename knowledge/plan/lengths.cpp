@@ -7,7 +7,7 @@ namespace fx::knowledge::plan {
 namespace {
 
 // Sequence length over mean length of supervised data cut at a usual length, where it is not given.
-constexpr double kUsualSpread = 3;
+constexpr double kUsualSpread = 4;
 
 }  // namespace
 

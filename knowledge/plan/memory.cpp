@@ -12,9 +12,13 @@ namespace {
 
 // CUDA context with loaded kernels; first use of NCCL in a process (SB: 0.5 - 0.9 and 1 - 1.5 GiB).
 constexpr double kContext = 0.8 * kGib, kNccl = 0.8 * kGib;
+// A context before kernels are loaded, which a full GPU still has beside the allocator's blocks.
+constexpr double kLeastContext = 0.3 * kGib;
 // Buffers of each further group of ranks that exchange (NVIDIA/nccl issue 964: 0.53 GiB a pair of A100s on NVLink, 0.67
 // a larger group).
 constexpr double kCommunicator = 0.6 * kGib;
+// Both where no fast link asks for many channels (NVIDIA/nccl issue 986: as many bytes as channels), over that.
+constexpr double kFewChannels = 0.4;
 // Workspace of the matrix library and small tensors.
 constexpr double kWorkspace = 0.1 * kGib;
 // The caching allocator's rounding and holes, as a share of what is alive and of what comes and goes within a step.
@@ -104,7 +108,8 @@ double communicator_bytes(const Setting& s, const Machine& m) {
   if (m.world() <= 1) return 0;
   const double data = shards_of(s, m).data_parallel;
   const double groups = (data > 1) + (s.tp > 1) + (s.pp > 1) + (s.cp > 1) + (s.ep > 1);
-  return kNccl + std::max(0.0, groups - 1) * kCommunicator;
+  const double bytes = kNccl + std::max(0.0, groups - 1) * kCommunicator;
+  return m.gpu.link == Link::kNvlink ? bytes : kFewChannels * bytes;
 }
 
 void set_outside(const Setting& s, const Machine& m, const Moments& moments, MemoryPlan& plan) {
@@ -112,14 +117,15 @@ void set_outside(const Setting& s, const Machine& m, const Moments& moments, Mem
   const double communicators = communicator_bytes(s, m), outside = kContext + communicators;
   const double room = m.gpu.memory_gib * kGib;
   const double floor = plan.allocated - transient;
-  plan.needed = floor * (1 + kStaticWaste) + transient * (1 + kTightWaste) + communicators;
+  plan.needed = floor * (1 + kStaticWaste) + transient * (1 + kTightWaste) + communicators + kLeastContext;
   const bool host_fits = m.host_memory_gib <= 0 || plan.host <= m.host_memory_gib * kGib;
   plan.fits = plan.needed <= room && host_fits;
   const bool large_logits = (s.loss == Loss::kStandard || s.loss == Loss::kFused) && !s.tuned;
   plan.varied = large_logits ? (longest_so_far(s) - 1) * moments.front().parts.loss : 0;
   plan.reserved = reserved_bytes(moments, s, plan) + (s.example > 0 ? plan.varied : 0);
   // A full GPU makes the allocator give its cache back and try again.
-  if (plan.fits) plan.reserved = std::min(plan.reserved, std::max(plan.needed, room - outside));
+  const double least = plan.needed - communicators - kLeastContext;
+  if (plan.fits) plan.reserved = std::min(plan.reserved, std::max(least, room - outside));
   plan.nvidia_smi = plan.reserved + outside;
   const double spread = s.offload ? kOffloadSpread : kSpread;
   plan.low = with_newest_loss(moments, s, plan.allocated) * (1 - spread);

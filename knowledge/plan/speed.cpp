@@ -13,6 +13,9 @@ namespace {
 
 // Collectives take part of the processors and of the memory bandwidth while compute runs.
 constexpr double kOverlapTax = 0.15;
+// Gradients that are reduced once a step travel during this share of the last micro-batch's backward: the first layers'
+// come last.
+constexpr double kHiddenReduction = 0.8;
 // Share of the memory bandwidth that the optimizer step reaches: multi-tensor steps make several passes.
 constexpr double kForeachPasses = 2.0, kFusedPasses = 1.0;
 // CPU Adam under offload: host memory bandwidth in bytes per second, shared by a machine's ranks.
@@ -84,9 +87,8 @@ SpeedPlan plan_speed(const ModelShape& shape, const ParamCount& count, const Set
   p.optimizer_s = optimizer_seconds(st, s, m) / chunks;
   const double busy = std::max(
       overlapped(c.forward, k.forward, m.cpu) + overlapped(c.backward, k.backward, m.cpu) + k.serial, p.offload_s);
-  const double reduction = k.per_step / chunks;
-  const double hidden = std::min(reduction, 0.8 * c.backward);
-  double micro = busy + (reduction - hidden) + kOverlapTax * hidden + p.optimizer_s;
+  const double hidden = std::min(k.per_step, kHiddenReduction * c.backward);
+  double micro = busy + (k.per_step - hidden + kOverlapTax * hidden) / chunks + p.optimizer_s;
   p.exposed_comm_s = std::max(0.0, micro - c.forward - c.backward - p.optimizer_s);
   if (s.pp > 1) {
     const double pieces = s.tuned ? std::clamp(std::floor(rank.layers / 2), 1.0, kInterleave) : 1;

@@ -29,6 +29,23 @@ double speed_with_other_experts(const Plan& plan) {
   return speed_of(plan, other, plan.machine);
 }
 
+// Attention kernels differ by generation: those that do not know the chip, and the newest, written for it (the table's
+// rates lie between).
+constexpr double kOldKernels = 0.65, kNewestShare = 0.6;
+
+double speed_with_attention(const Plan& plan, double tflops) {
+  Machine machine = plan.machine;
+  machine.gpu.attention_tflops = tflops;
+  return speed_of(plan, plan.chosen.setting, machine);
+}
+
+// ZeRO-1 and DDP may be Megatron's, with its hand-fused kernels.
+double speed_with_tuned_kernels(const Plan& plan) {
+  Setting tuned = plan.chosen.setting;
+  tuned.tuned = true;
+  return speed_of(plan, tuned, plan.machine);
+}
+
 }  // namespace
 
 void set_speed_range(Plan& plan) {
@@ -38,6 +55,14 @@ void set_speed_range(Plan& plan) {
   if (plan.shape.is_moe() && !plan.machine.cpu) {
     const double other = speed_with_other_experts(plan);
     low = std::min(low, other), high = std::max(high, other);
+  }
+  if (!plan.machine.cpu) {
+    const Gpu& gpu = plan.machine.gpu;
+    low = std::min(low, speed_with_attention(plan, kOldKernels * gpu.attention_tflops));
+    high = std::max(high, speed_with_attention(plan, std::max(gpu.attention_tflops, kNewestShare * gpu.peak_tflops)));
+    const Sharding sharding = plan.chosen.setting.sharding;
+    if (sharding == Sharding::kZero1 || sharding == Sharding::kDdp)
+      high = std::max(high, speed_with_tuned_kernels(plan));
   }
   plan.speed_low = low * (1 - kSpread);
   plan.speed_high = high * (1 + kSpread);
