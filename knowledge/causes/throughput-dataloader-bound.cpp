@@ -8,6 +8,23 @@
 namespace fx::knowledge {
 namespace {
 
+// A share of a quarter or more in the same part of the line as the word for data.
+bool large_share(std::string_view low) {
+  for (auto sign = low.find('%'); sign != std::string_view::npos; sign = low.find('%', sign + 1)) {
+    const auto part = low.find_last_of(";,|", sign);
+    const auto from = part == std::string_view::npos ? 0 : part + 1;
+    const auto last = low.find_last_not_of(' ', sign == 0 ? 0 : sign - 1);
+    const auto before = low.find_last_not_of("0123456789.", last);
+    const auto begin = before == std::string_view::npos ? 0 : before + 1;
+    const auto share = number_after(low.substr(begin, sign - begin), "");
+    const auto end = low.find_first_of(";,|", sign);
+    if (share && *share >= 25 &&
+        matches_any("data|loader", low.substr(from, end == std::string_view::npos ? end : end - from)))
+      return true;
+  }
+  return false;
+}
+
 Claim evaluate(const Scene& s, const MarkView& m) {
   const bool failed = !s.exceptions.empty() || !s.ooms.empty() || !stall_signs(s).empty() || !s.exits.empty();
   if (failed || !m("data")) return {};
@@ -33,7 +50,7 @@ Claim evaluate(const Scene& s, const MarkView& m) {
       whole = number_after(std::string_view(low).substr(from), "").value_or(-1);
       if (key == "compute" || key == "forward") whole = whole < 0 ? whole : whole + std::max(0.0, wait);
     }
-    const bool percent = wait != 0 && matches_any("data*% of|dataloader*%", low);
+    const bool percent = wait != 0 && matches_any("data*% of|dataloader*%", low) && large_share(low);
     if ((wait > 0 && whole > 0 && wait > 0.4 * whole) || percent ||
         matches_any(
             "waiting for data|waits for data|data starv|gpu*idle*data|idle*next(|gap*next(|wait*next(|blocked*next(|idle*loader|stall*loader|wait*loader|next(*% of|loader*% of",
