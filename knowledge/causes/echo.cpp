@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <iterator>
 
+#include "knowledge/causes/stall.h"
+
 namespace fx::knowledge {
 
 bool is_echo(std::string_view low) {
@@ -48,6 +50,22 @@ std::optional<int> lone_raiser(const Scene& scene) {
       rank >= 0 && std::any_of(book.lines.begin() + first, book.lines.end(),
                                [&](const LogLine& line) { return line.rank >= 0 && line.rank != rank; });
   return outlived || (rank >= 0 && ended_alone(scene, rank)) ? std::optional<int>(rank) : std::nullopt;
+}
+
+bool stopped(const Scene& scene) {
+  const auto& book = scene.book;
+  const bool raised = std::any_of(scene.exceptions.begin(), scene.exceptions.end(), [&](const ExceptionEvent& event) {
+    return !matches_any("keyboardinterrupt|bdbquit", book.at(event.line).low);
+  });
+  const bool ended = std::any_of(scene.exits.begin(), scene.exits.end(),
+                                 [](const ProcessExit& exit) { return exit.signal != 2 && exit.code != 130; });
+  if (raised || ended || !scene.ooms.empty()) return true;
+  int alive = scene.steps.empty() ? -1 : scene.steps.back().line;
+  for (const int line : book.find("core", "step").lines) alive = std::max(alive, line);
+  const auto stalls = stall_signs(scene);
+  return !scene.timeouts.empty() || std::any_of(stalls.begin(), stalls.end(), [&](int line) {
+    return line > alive && book.at(line).low.find("^c") == std::string::npos;
+  });
 }
 
 const std::vector<Mark>& echo_marks() {

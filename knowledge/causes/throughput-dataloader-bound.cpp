@@ -1,7 +1,7 @@
 #include <algorithm>
 
 #include "knowledge/causes/cause.h"
-#include "knowledge/causes/stall.h"
+#include "knowledge/causes/echo.h"
 #include "knowledge/causes/step_time.h"
 #include "knowledge/log/field_reader.h"
 
@@ -26,7 +26,7 @@ bool large_share(std::string_view low) {
 }
 
 Claim evaluate(const Scene& s, const MarkView& m) {
-  const bool failed = !s.exceptions.empty() || !s.ooms.empty() || !stall_signs(s).empty() || !s.exits.empty();
+  const bool failed = stopped(s);
   if (failed || !m("data")) return {};
   std::vector<int> proof = share_of(s, TimeKind::kData).lines;
   for (const int line : m("data").lines) {

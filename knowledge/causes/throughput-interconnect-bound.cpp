@@ -2,14 +2,14 @@
 
 #include "knowledge/causes/cause.h"
 #include "knowledge/causes/scaling.h"
-#include "knowledge/causes/stall.h"
+#include "knowledge/causes/echo.h"
 #include "knowledge/causes/step_time.h"
 
 namespace fx::knowledge {
 namespace {
 
 Claim evaluate(const Scene& s, const MarkView& m) {
-  const bool failed = !s.exceptions.empty() || !s.ooms.empty() || !stall_signs(s).empty() || !s.exits.empty();
+  const bool failed = stopped(s);
   const Scaling scaling_loss = failed || !m("link") ? Scaling{} : read_scaling(s);
   if (failed || (!m("link") && !m("comm")) || (!m("speed") && !m("comm") && !scaling_loss.worse)) return {};
   if (s.book.mentions("data_wait|data_time|data wait") && !scaling_loss.worse &&

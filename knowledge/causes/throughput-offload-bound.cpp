@@ -1,7 +1,7 @@
 #include <algorithm>
 
 #include "knowledge/causes/cause.h"
-#include "knowledge/causes/stall.h"
+#include "knowledge/causes/echo.h"
 #include "knowledge/causes/step_time.h"
 #include "knowledge/log/field_reader.h"
 
@@ -35,7 +35,7 @@ bool says_on(const Scene& s, const Hits& offload) {
 }
 
 Claim evaluate(const Scene& s, const MarkView& m) {
-  const bool failed = !s.exceptions.empty() || !s.ooms.empty() || !stall_signs(s).empty() || !s.exits.empty();
+  const bool failed = stopped(s);
   if (failed || (!says_on(s, m("offload")) && !set_to_offload(s))) return {};
   std::vector<int> proof;
   for (const int line : m("time").lines) {
