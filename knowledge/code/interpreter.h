@@ -42,17 +42,20 @@ class Interpreter : public Recorder {
   Flow block(Node body);
   Flow statement(Node node);
   static Executor executor_of(Node node);  // nullptr: does nothing
-  Flow expression_statement(Node node), whole_if_statement(Node node), for_statement(Node node);
-  Flow while_statement(Node node), with_statement(Node node), try_statement(Node node), match_statement(Node node);
-  Flow return_statement(Node node), break_statement(Node node), continue_statement(Node node);
+  Flow expression_statement(Node node), for_statement(Node node), while_statement(Node node), with_statement(Node node);
+  Flow try_statement(Node node), return_statement(Node node), break_statement(Node node), continue_statement(Node node);
   Flow raise_statement(Node node), evaluate_parts(Node node), left_over(Node node);
-  Flow if_statement(Node node, Node alternative_of);
-  Flow branches(Node test, Node statement, Object* value, const Then& then, const Then& otherwise);
   Flow with_items(Node node, const std::vector<Node>& items, std::size_t next);
   Flow with_object(Node node, const std::vector<Node>& items, std::size_t next, Object* value, Node target);
   Flow jump(Node node, std::string_view name, Flow flow);
   void on_every_way_out(std::uint32_t from, const Action& action);  // finally, __exit__
   void land(const std::vector<std::uint32_t>& jumps);               // they skip what is up to here
+  // branches.cpp
+  Flow whole_if_statement(Node node), if_statement(Node node, Node alternative_of), match_statement(Node node);
+  std::vector<const Guard*> ranks_left(const Guard* from) const;
+  void keep_partly(const std::vector<const Guard*>& guards);
+  Object* merged(Object* one, Object* other, const Guard& guard);
+  Flow branches(Node test, Node statement, Object* value, const Then& then, const Then& otherwise);
   // definitions.cpp
   Flow define(Node node), import_statement(Node node), import_from_statement(Node node);
   Object* import_module(std::string_view name);

@@ -103,7 +103,11 @@ Object* Interpreter::binary(Node node) {
     guard_ = add_guard(GuardKind::kIf, node.child("left"), node, sign == "and", left);
     Object* right = eval(node.child("right"));
     guard_ = outer;
-    return join(right, left, static_cast<Taints>(left->taints & (kRank | kLocal)));
+    Object* either = join(right, left, static_cast<Taints>(left->taints & (kRank | kLocal)));
+    if (either->type != Type::kUnion || either == left || either == right) return either;
+    either->callee = sign;  // what it says as a condition
+    either->made_by = &arguments_of({{"", left, node.child("left")}, {"", right, node.child("right")}});
+    return either;
   }
   Object* right = eval(node.child("right"));
   const Object* a = main_of(left);

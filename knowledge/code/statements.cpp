@@ -2,7 +2,6 @@
 
 #include "knowledge/code/interpreter.h"
 #include "knowledge/code/keep.h"
-#include "knowledge/code/names.h"
 #include "knowledge/code/reader.h"
 #include "knowledge/python/kind_table.h"
 
@@ -86,66 +85,6 @@ Flow Interpreter::expression_statement(Node node) {
     if (may_exit(*file_, callee) && is_exit(reader_.resolve(*file_, callee))) flow = jump(child, "exit", Flow::kRaise);
   }
   return flow;
-}
-
-Flow Interpreter::whole_if_statement(Node node) {
-  return if_statement(node, {});
-}
-
-// alternative_of: the if_statement whose elif clause this is.
-Flow Interpreter::if_statement(Node node, Node alternative_of) {
-  const Node test = node.child("condition");
-  Object* value = eval(test);
-  Node rest;  // elif and else clauses hang side by side below the if statement
-  if (!alternative_of) {
-    rest = node.child("alternative");
-  } else {
-    rest = node.next_sibling();
-    if (rest && rest.field() != "alternative") rest = {};
-  }
-  const auto then = [&] { return block(node.child("consequence")); };
-  const auto otherwise = [&] {
-    if (!rest) return Flow::kNormal;
-    return rest.is("elif_clause") ? if_statement(rest, node) : block(rest.child("body"));
-  };
-  return branches(test, node, value, then, otherwise);
-}
-
-Flow Interpreter::branches(Node test, Node node, Object* value, const std::function<Flow()>& then,
-                           const std::function<Flow()>& otherwise) {
-  if (const auto known = decide(test, value)) return *known ? then() : otherwise();
-  const Guard* const outer = guard_;
-  Changes changes(*scope_);
-  const Guard* const yes = add_guard(GuardKind::kIf, test, node, true, value);
-  guard_ = yes;
-  const Flow first = then();
-  const std::vector<Changes::Change> after_first = changes.undo();
-  guard_ = outer;
-  const Guard* const no = add_guard(GuardKind::kIf, test, node, false, value);
-  guard_ = no;
-  const Flow second = otherwise();
-  guard_ = outer;
-  if (first != Flow::kNormal && second != Flow::kNormal) return first == second ? first : Flow::kReturn;
-  if (first != Flow::kNormal || second != Flow::kNormal) {
-    if (first == Flow::kNormal) {
-      changes.undo();
-      for (const Changes::Change& change : after_first) scope_->set(change.name, change.now);
-    }
-    guard_ = add_guard(GuardKind::kIf, test, node, second == Flow::kNormal ? false : true, value);
-    const_cast<Guard*>(guard_)->implied = true;
-    return Flow::kNormal;
-  }
-  const Taints depends = static_cast<Taints>(yes->taints & (kRank | kLocal));
-  for (const Changes::Change& change : changes.all()) {
-    const bool in_both = std::ranges::binary_search(after_first, change.place, {}, &Changes::Change::place);
-    if (!in_both && change.before != nullptr && change.before != change.now)
-      scope_->set(change.name, join(change.before, change.now, depends));
-  }
-  for (const Changes::Change& change : after_first) {
-    Object* other = scope_->find(change.name);
-    if (change.now != other) scope_->set(change.name, join(change.now, other, depends));
-  }
-  return Flow::kNormal;
 }
 
 Flow Interpreter::for_statement(Node node) {
@@ -313,19 +252,6 @@ Flow Interpreter::try_statement(Node node) {
     });
   }
   return flow;
-}
-
-Flow Interpreter::match_statement(Node node) {
-  Object* value = eval(node.child("subject"));
-  const Guard* const outer = guard_;
-  const Node body = node.child("body");
-  for (const Node clause : (body ? body : node).children()) {
-    if (!clause.is("case_clause")) continue;
-    guard_ = add_guard(GuardKind::kCase, clause, node, true, value);
-    block(clause.child("consequence"));
-    guard_ = outer;
-  }
-  return Flow::kNormal;
 }
 
 Flow Interpreter::return_statement(Node node) {

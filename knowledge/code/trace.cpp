@@ -89,12 +89,43 @@ std::pair<const Object*, bool> tested(const Guard& guard) {
   return {value, holds};
 }
 
+using Literal = std::pair<const Object*, bool>;
+
+bool is_compound(const Object* value) {
+  return value != nullptr && value->type == Type::kUnion && value->made_by != nullptr &&
+         (value->callee == "and" || value->callee == "or");
+}
+
+// What holds if the condition does: of `a and not b` that a is true and b is not.
+std::vector<Literal> literals(const Guard& guard) {
+  constexpr std::size_t kMaxLiterals = 8;
+  std::vector<Literal> all = {{guard.value, guard.positive}};
+  for (std::size_t i = 0; i < all.size() && all.size() < kMaxLiterals; ++i) {
+    auto& [value, holds] = all[i];
+    while (value != nullptr && value->callee == "not" && value->receiver != nullptr) {
+      value = value->receiver;
+      holds = !holds;
+    }
+    if (!is_compound(value) || value->callee != (holds ? "and" : "or")) continue;
+    const Literal whole = all[i];
+    for (const Argument& part : whole.first->made_by->list) all.emplace_back(part.value, whole.second);
+  }
+  return all;
+}
+
 bool excludes(const Guard& one, const Guard& other) {
+  if (one.partial || other.partial) return false;
   if (one.test == other.test) return one.positive != other.positive;
   if (one.kind != GuardKind::kIf || other.kind != GuardKind::kIf || one.value == nullptr) return false;
   const auto [first, first_holds] = tested(one);
   const auto [second, second_holds] = tested(other);
-  return first == second && first_holds != second_holds;
+  if (!is_compound(first) && !is_compound(second)) return first == second && first_holds != second_holds;
+  const std::vector<Literal> others = literals(other);
+  return std::ranges::any_of(literals(one), [&](const Literal& here) {
+    return std::ranges::any_of(others, [&](const Literal& there) {
+      return here.first != nullptr && here.first == there.first && here.second != there.second;
+    });
+  });
 }
 
 }  // namespace

@@ -21,6 +21,7 @@ struct Guard {
   const SourceFile* file = nullptr;
   bool positive = true;
   bool implied = false;  // holds because the other branch left this block by a jump
+  bool partial = false;  // implied on one path to here: `if many: if rank != 0: return`
   Taints taints = 0;
   const Object* value = nullptr;  // of the condition
 };

@@ -240,6 +240,14 @@ bool is_unscaled_mean(const Object* loss, int& budget) {
   return is_unscaled_mean(loss->receiver, budget);
 }
 
+// with sync_context(model, last): not sent, but named for what it does.
+bool in_a_sync_manager(const Event& backward) {
+  for (const Context* context = backward.context; context != nullptr; context = context->outer) {
+    if (contains_ignoring_case(last_part(context->callee), "sync")) return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 void accum_syncs_every_microbatch(const Program& program, Findings& findings) {
@@ -249,7 +257,7 @@ void accum_syncs_every_microbatch(const Program& program, Findings& findings) {
       const Object* model = trained_model(trace, *window.backward);
       const Sharding sharding = sharding_of(trace, model);
       if (sharding != Sharding::kFsdp1 && sharding != Sharding::kFsdp2) continue;
-      if (!is_offloaded_fsdp1(trace, model)) findings.at(*window.backward);
+      if (!is_offloaded_fsdp1(trace, model) && !in_a_sync_manager(*window.backward)) findings.at(*window.backward);
     }
   }
 }

@@ -92,6 +92,7 @@ void fsdp_api_mix(const Program& program, Findings& findings) {
           findings.at(event, "Here: " + wrong + ".");
         continue;
       }
+      if (event.is(EventKind::kEnter)) continue;  // a method of its own of that name
       const Object* model = event.receiver;
       if (event.callee == "torch.distributed.fsdp.FullyShardedDataParallel.summon_full_params" ||
           event.callee == "torch.distributed.fsdp.FullyShardedDataParallel.clip_grad_norm_")

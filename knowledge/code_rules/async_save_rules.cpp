@@ -20,6 +20,12 @@ bool is_dropped(const Event& save) {
   return save.node.parent().is("expression_statement");
 }
 
+// `return dcp.async_save(...)` of a function nobody calls here: who calls it gets the future.
+bool is_handed_out(const Trace& trace, const Event& save) {
+  const bool outermost = save.frame != nullptr && save.frame->depth <= 1;
+  return !trace.from_entry && outermost && save.node.parent().is("return_statement");
+}
+
 bool awaited_between(const Trace& trace, std::uint32_t from, std::uint32_t to) {
   for (std::uint32_t i = from; i < to && i < trace.events.size(); ++i) {
     const Event& event = trace.events[i];
@@ -46,7 +52,7 @@ void async_save_not_awaited(const Program& program, Findings& findings) {
   const bool awaits = awaits_somewhere(program);
   for (const Trace& trace : program.traces()) {
     for (const Event& save : trace.events) {
-      if (!save.is(EventKind::kDcpAsyncSave)) continue;
+      if (!save.is(EventKind::kDcpAsyncSave) || is_handed_out(trace, save)) continue;
       if (is_dropped(save)) {
         findings.at(save, "Nothing keeps the future.");
       } else if (!awaits) {

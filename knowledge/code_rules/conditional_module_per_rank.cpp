@@ -79,6 +79,20 @@ bool holds_for(const Event& event, const Guard& condition) {
   return false;
 }
 
+// `if embeds is None: embeds = self.embed(ids)`: the module stands in for what was not given.
+bool asks_for_absence(const Guard& guard) {
+  const Object* test = main_of(guard.value);
+  const bool compares = test != nullptr && test->made_by != nullptr && test->made_by->list.size() == 2 &&
+                        main_of(test->made_by->list[1].value)->type == Type::kNone;
+  return compares && test->callee == (guard.positive ? "is" : "is not");
+}
+
+// Holds because another branch raised: in a healthy job it always does.
+bool follows_a_check(const Guard& guard) {
+  const Node branch = guard.statement.child(guard.positive ? "alternative" : "consequence");
+  return guard.implied && contains(branch.text(), "raise ");
+}
+
 // The innermost condition of the forward, or of a helper that it calls, that depends on what the forward was given.
 const Guard* condition_of_forward(const Event& event) {
   const Frame* forward = event.frame;
@@ -86,7 +100,9 @@ const Guard* condition_of_forward(const Event& event) {
     forward = forward->caller;
   if (forward == nullptr) return nullptr;
   for (const Guard* guard = event.guard; guard != nullptr; guard = guard->outer) {
-    if ((guard->taints & kLocal) == 0 || (guard->taints & kReduced) != 0) continue;
+    if ((guard->taints & kLocal) == 0 || (guard->taints & kReduced) != 0 || follows_a_check(*guard) ||
+        asks_for_absence(*guard))
+      continue;
     for (const Frame* frame = event.frame; frame != forward->caller; frame = frame->caller) {
       if (is_in_function(*guard, frame->function)) return guard;
     }

@@ -11,7 +11,8 @@ bool is_optimizer(const Object* object) {
   object = core_of(object);
   if (object == nullptr) return false;
   return object->type == Type::kOptimizer ||
-         (object->type == Type::kUnknown && contains_ignoring_case(object->name, "opt"));
+         (object->type == Type::kUnknown && object->callee.empty() && contains_ignoring_case(object->name, "opt") &&
+          !contains_ignoring_case(object->name, "state"));
 }
 
 bool is_own_state(const Object& state) {

@@ -19,11 +19,16 @@ bool computes(const Trace& trace, const Loop& loop) {
   return false;
 }
 
+// Not a loss function, its weight or who keeps count of losses.
+bool names_a_loss(std::string_view name) {
+  return contains_ignoring_case(name, "loss") && !mentions(name, {"manager", "tracker", "meter", "scaler", "_fn",
+                                                                  "func", "module", "config", "weight", "logger"});
+}
+
 // Made from the item of a turn, from what a model gave, from a loss or a clock: other ranks have others.
 bool is_own_data(const Trace& trace, const Event& jump, const Object& object) {
   if (object.name == "batch" || object.name.ends_with("batch")) return object.has(kLocal);
-  if (object.callee.starts_with("time.") || object.callee == "next" || contains_ignoring_case(object.name, "loss"))
-    return true;
+  if (object.callee.starts_with("time.") || object.callee == "next" || names_a_loss(object.name)) return true;
   if (object.callee == "()" && object.receiver != nullptr && object.receiver->type == Type::kModel) return true;
   if (object.type == Type::kModel || !object.element) return false;
   for (const Loop* loop = jump.loop; loop != nullptr; loop = loop->outer) {
@@ -40,9 +45,20 @@ bool asks_for_the_form(const Object& value) {
   return value.name == "shape" || value.name == "ndim" || value.name == "dtype" || value.name == "device";
 }
 
+// What a model or a helper gives is there or not on all ranks alike; a batch may be missing on one of them.
+bool asks_whether_a_result_is_there(const Object& value) {
+  if ((value.callee != "is" && value.callee != "is not") || value.made_by == nullptr) return false;
+  const Object* of = main_of(value.made_by->list.front().value);
+  for (const std::string_view taken : {"next", ".get", ".pop", "[]"}) {
+    if (of->callee == taken) return false;
+  }
+  return !of->element && !contains_ignoring_case(of->name, "batch");
+}
+
 // What a thing is told does not decide what one of its attributes says: only its own origin is looked at then.
 bool comes_from_own_data(const Trace& trace, const Event& jump, const Object* value, bool attribute, int& budget) {
-  if (value == nullptr || --budget < 0 || asks_for_the_form(*value)) return false;
+  if (value == nullptr || --budget < 0 || asks_for_the_form(*value) || asks_whether_a_result_is_there(*value))
+    return false;
   if (is_own_data(trace, jump, *value)) return true;
   for (const Object* item : value->items) {
     const bool follow = value->type == Type::kUnion || value->callee == "comprehension";
@@ -62,6 +78,13 @@ bool comes_from_own_data(const Trace& trace, const Event& jump, const Object* va
   return false;
 }
 
+// What can be imported is the same on all ranks.
+bool is_missing_import(const Guard& guard) {
+  const std::string_view clause = guard.test.text().substr(0, guard.test.text().find(':'));
+  return guard.kind == GuardKind::kExcept &&
+         (contains(clause, "ImportError") || contains(clause, "ModuleNotFoundError"));
+}
+
 bool depends_on_own_data(const Trace& trace, const Event& jump, const Guard& guard) {
   int budget = 300;
   return guard.kind == GuardKind::kExcept || comes_from_own_data(trace, jump, guard.value, false, budget);
@@ -70,7 +93,7 @@ bool depends_on_own_data(const Trace& trace, const Event& jump, const Guard& gua
 const Guard* local_condition(const Trace& trace, const Event& event) {
   for (const Guard* guard = event.guard; guard != nullptr; guard = guard->outer) {
     if (!guard->implied && (guard->taints & kLocal) != 0 && (guard->taints & kRank) == 0 &&
-        depends_on_own_data(trace, event, *guard))
+        !is_missing_import(*guard) && depends_on_own_data(trace, event, *guard))
       return guard;
   }
   return nullptr;
@@ -98,6 +121,15 @@ bool skips_some(const Event& jump, const std::vector<const Event*>& joint) {
       joint, [&](const Event* event) { return event->index > jump.index && event->index < jump.skip_end; });
 }
 
+// if self.mesh is None: self.mesh = init_device_mesh(...)
+bool is_made_on_first_use(const Event& event) {
+  if (!event.is(EventKind::kMesh) && !event.is(EventKind::kNewGroup)) return false;
+  for (const Guard* guard = event.guard; guard != nullptr; guard = guard->outer) {
+    if (guard->positive && contains(guard->test.text(), "is None")) return true;
+  }
+  return false;
+}
+
 // The first event that the jump skips and that the other ranks need this one for.
 const Event* skipped_joint(const Program& program, const std::vector<const Event*>& joint, const Trace& trace,
                            const Event& jump, const Guard& guard) {
@@ -110,6 +142,7 @@ const Event* skipped_joint(const Program& program, const std::vector<const Event
         !compatible(staying, event) || in_other_branch(event, guard))
       continue;
     if (event.is(EventKind::kStateDict) && !gathers_state(program, trace, event)) continue;
+    if (is_made_on_first_use(event)) continue;
     if (guard.taints & kRank && for_its_own_group(event, guard)) continue;
     return &event;
   }
@@ -120,24 +153,37 @@ const Event* skipped_joint(const Program& program, const std::vector<const Event
 bool leaves_a_step(const std::vector<const Event*>& joint, const Event& jump, const Guard& guard) {
   if (guard.kind != GuardKind::kExcept || jump.callee != "continue") return false;
   const std::string_view clause = guard.test.text().substr(0, guard.test.text().find(':'));
-  if (contains(clause, "KeyboardInterrupt") || contains(clause, "ImportError")) return false;
+  if (contains(clause, "KeyboardInterrupt")) return false;
+  // A loop of its own within the handler is another one.
+  if (jump.loop == nullptr || jump.loop->file != guard.file || !within(guard.statement, jump.loop->node)) return false;
   const Node body = guard.statement.child("body");
   return std::ranges::any_of(joint, [&](const Event* event) {
     return event->index < jump.index && event->pass == jump.pass && !event->is(EventKind::kStateDict) &&
-           reached_from(*event, guard.file, body);
+           !event->is(EventKind::kMesh) && !event->is(EventKind::kNewGroup) && reached_from(*event, guard.file, body);
   });
 }
 
-// `except OSError: raise` of a helper that knows nothing of ranks: hands on what failed, decides nothing.
-bool raises_again(const Event& jump, const Guard& of_rank) {
-  if (jump.callee != "raise" || jump.node.first_child()) return false;
+// A helper that knows nothing of ranks refuses what it was given, or hands on what failed: on no rank of a healthy job.
+bool raises_in_a_helper(const Event& jump, const Guard& of_rank) {
   const Function* function = jump.frame == nullptr ? nullptr : jump.frame->function;
-  if (function == nullptr || (function->file == of_rank.file && within(of_rank.statement, function->node)))
-    return false;
-  for (const Guard* guard = jump.guard; guard != nullptr; guard = guard->outer) {
-    if (guard->kind == GuardKind::kExcept) return true;
-  }
-  return false;
+  return jump.callee == "raise" && function != nullptr &&
+         (function->file != of_rank.file || !within(of_rank.statement, function->node));
+}
+
+// `if dist.get_rank() != int(os.environ["RANK"]): raise`: two things that ought to agree on every rank.
+bool compares_two_ranks(const Guard& guard) {
+  const Object* test = main_of(guard.value);
+  if (test == nullptr || test->callee != "!=" || test->made_by == nullptr) return false;
+  return std::ranges::none_of(test->made_by->list, [](const Argument& side) { return main_of(side.value)->constant; });
+}
+
+// The ranks that leave have made the same call before, under the same condition: each rank makes it once.
+bool has_made_its_own(const Trace& trace, const Event& jump, const Event& skipped, const Guard& guard) {
+  return std::ranges::any_of(trace.events, [&](const Event& event) {
+    return event.index < jump.index && event.pass == jump.pass && event.kind == skipped.kind &&
+           event.callee == skipped.callee && under(event, &guard) &&
+           (guard.file != jump.file || within(jump.node, guard.statement));
+  });
 }
 
 // `if not 0 <= rank < size: raise`: fails on no rank of a healthy job.
@@ -185,13 +231,13 @@ void rank_guarded_exit(const Program& program, Findings& findings) {
     for (const Event& jump : trace.events) {
       if (!jump.is(EventKind::kJump) || !skips_some(jump, joint)) continue;
       const Guard* guard = rank_condition(jump, false);
-      if (guard == nullptr || (jump.callee == "raise" && checks_a_range(*guard)) || raises_again(jump, *guard) ||
-          deals_out_items(jump))
-        continue;
+      if (guard == nullptr || raises_in_a_helper(jump, *guard) || deals_out_items(jump)) continue;
+      if (jump.callee == "raise" && (checks_a_range(*guard) || compares_two_ranks(*guard))) continue;
       const Event* skipped = skipped_joint(program, joint, trace, jump, *guard);
       // A gather of state behind `if rank != 0: return` or continue is state-dict-under-rank-guard.
       if (skipped == nullptr || (skipped->is(EventKind::kStateDict) && rank_condition(*skipped, true) != nullptr))
         continue;
+      if (has_made_its_own(trace, jump, *skipped, *guard)) continue;
       findings.at(jump, "Ranks that leave here skip '" + quote_input(skipped->node.text(), 60) + "' in line " +
                             std::to_string(skipped->line()) + ".");
     }

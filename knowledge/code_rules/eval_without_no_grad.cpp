@@ -92,6 +92,28 @@ bool switched_off(const Trace& trace, const Event& forward) {
   return false;
 }
 
+// A manager that was not sent and is named for it, or one of the files that says so somewhere inside.
+bool in_a_quiet_manager(const Program& program, const Event& forward) {
+  for (const Context* context = forward.context; context != nullptr; context = context->outer) {
+    const std::string_view name = context->callee.substr(context->callee.rfind('.') + 1);
+    for (const std::string_view word : {"no_grad", "inference", "eval"}) {
+      if (contains_ignoring_case(name, word)) return true;
+    }
+    for (const Function& known : program.functions()) {
+      if (!name.empty() && known.name == name &&
+          (contains(known.node.text(), "no_grad(") || contains(known.node.text(), "inference_mode(")))
+        return true;
+    }
+  }
+  return false;
+}
+
+// The model's own way to evaluate: whoever calls it decides about gradients.
+bool is_of_the_model(const Frame& evaluation) {
+  const Class* of = evaluation.function->of_class;
+  return of != nullptr && (of->is_module || of->method("forward") != nullptr);
+}
+
 bool outermost_forward(const Event& event) {
   const bool direct = event.is(EventKind::kForwardMethod) && event.callee == ".forward";
   if ((!direct && !event.is(EventKind::kForward)) || inside_forward(event) || event.subject == nullptr) return false;
@@ -106,11 +128,13 @@ bool outermost_forward(const Event& event) {
 void eval_without_no_grad(const Program& program, Findings& findings) {
   for (const Trace& trace : program.traces()) {
     for (const Event& forward : trace.events) {
-      if (!outermost_forward(forward) || forward.pass != 1 || without_grad(forward) || switched_off(trace, forward))
+      if (!outermost_forward(forward) || forward.pass != 1 || without_grad(forward) || switched_off(trace, forward) ||
+          in_a_quiet_manager(program, forward))
         continue;
       const Place place = place_of(forward);
       if (place.evaluation != nullptr) {
-        if (!differentiates(trace, place.evaluation)) findings.at(place.file, place.node);
+        if (!differentiates(trace, place.evaluation) && !is_of_the_model(*place.evaluation))
+          findings.at(place.file, place.node);
       } else if (after_eval(trace, forward)) {
         findings.at(forward);
       }

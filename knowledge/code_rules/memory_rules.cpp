@@ -20,6 +20,17 @@ bool shows_memory_pressure(const Trace& trace, const Event& shard) {
   });
 }
 
+// Other modules of lists are sharded by another call, which does not say so: only some stay gathered.
+bool others_reshard(const Trace& trace, const Event& shard) {
+  return std::ranges::any_of(trace.events, [&](const Event& other) {
+    if (!is_fsdp2(other) || other.node == shard.node || other.subject == nullptr || !core_of(other.subject)->element ||
+        !compatible(other, shard))
+      return false;
+    const Object* reshard = other.arguments->get("reshard_after_forward");
+    return reshard == nullptr ? !other.arguments->has_unknown() : !main_of(reshard)->is_false();
+  });
+}
+
 // A tensor that the model's class registered under this name: moved alone it takes no parameter along.
 bool is_buffer(const Trace& trace, const Object& moved) {
   return !moved.name.empty() && std::ranges::any_of(trace.events, [&](const Event& event) {
@@ -70,7 +81,7 @@ void reshard_off_everywhere(const Program& program, Findings& findings) {
       if (reshard == nullptr || !reshard->is_false() || reshard->type == Type::kNone ||
           shard.arguments->get("reshard_after_forward")->type == Type::kUnion)
         continue;
-      if (shows_memory_pressure(trace, shard)) findings.at(shard);
+      if (shows_memory_pressure(trace, shard) && !others_reshard(trace, shard)) findings.at(shard);
     }
   }
 }

@@ -15,10 +15,10 @@ using namespace code;
 namespace {
 
 // The shard call whose group holds the module: of itself, or of the nearest module around it.
-const Event* group_of(const Trace& trace, const Object* module) {
+const Event* group_of(const Trace& trace, const Object* module, const Event& tie) {
   for (const Object* at = core_of(module); at != nullptr; at = core_of(at->parent)) {
     for (const Event& event : trace.events) {
-      if (!is_fsdp2(event)) continue;
+      if (!is_fsdp2(event) || !compatible(event, tie)) continue;
       for (const Object* unit : shard_units(event)) {
         if (core_of(unit) == at) return &event;
       }
@@ -180,14 +180,14 @@ void tied_weights_split(const Program& program, Findings& findings) {
       const Object* one = core_of(tie.receiver);
       const Object* other = value == nullptr || value->name != "weight" ? nullptr : core_of(value->parent);
       if (one == nullptr || other == nullptr || one == other) continue;
-      const Event* first = group_of(trace, one);
-      const Event* second = group_of(trace, other);
+      const Event* first = group_of(trace, one, tie);
+      const Event* second = group_of(trace, other, tie);
       if (first == nullptr && second == nullptr) continue;
       if (first == second) continue;  // one call for both, or for a module around both
       // Anchored at the call that shards one of the two itself, else at the first one around one of them.
       const Event* at = nullptr;
       for (const Event& event : trace.events) {
-        if (!is_fsdp2(event) || at != nullptr) continue;
+        if (!is_fsdp2(event) || at != nullptr || !compatible(event, tie)) continue;
         for (const Object* unit : shard_units(event)) {
           if (core_of(unit) == one || core_of(unit) == other) at = &event;
         }

@@ -50,18 +50,32 @@ bool for_its_own_group(const Event& event, const Guard& guard) {
   const Object* group = event.argument("group");
   if (group == nullptr) group = event.argument("process_group");
   if (group == nullptr || group->type == Type::kNone) return false;
-  if (made_from(guard.value, group)) return true;
+  if (made_from(guard.value, group) || !ends_with_part(group->callee, "new_group")) return true;
   Event made;
   made.guard = group->guard;
   return rank_condition(made, true) == nullptr;
 }
+
+namespace {
+
+// The model is handed to something that shards it only afterwards: here it is whole.
+bool is_sharded_later(const Trace& trace, const Event& gather) {
+  return std::ranges::any_of(trace.events, [&](const Event& event) {
+    if (event.index < gather.index || event.arguments == nullptr || gather.subject == nullptr) return false;
+    const std::string_view name = last_part(event.callee);
+    const bool shards = event.is(EventKind::kShard) || contains(name, "shard") || contains(name, "fsdp");
+    return shards && !event.arguments->list.empty() && main_of(event.arguments->list.front().value) == gather.subject;
+  });
+}
+
+}  // namespace
 
 bool gathers_state(const Program& program, const Trace& trace, const Event& event) {
   if (!event.is(EventKind::kStateDict)) return false;
   if (event.callee == ".get_state_dict") return program.calls("accelerate.FullyShardedDataParallelPlugin");
   if (event.callee == ".state_dict")
     return event.subject != nullptr && sharding_of(trace, event.subject) == Sharding::kFsdp1;
-  return true;
+  return !is_sharded_later(trace, event);
 }
 
 namespace {

@@ -18,6 +18,8 @@ std::span<const Known> training_functions();       // training.cpp
 // Those known by the shape of their name; nullptr: not one of them. Tried in the order of library.cpp.
 Object* path_function(Interpreter& run, const Call& call);
 Object* collective(Interpreter& run, const Call& call);
+Object* foreign_collective(Interpreter& run, const Call& call);
+bool is_named_for_reducing(std::string_view name);  // what it gives is the same on all ranks
 Object* rank_function(Interpreter& run, const Call& call);
 Object* pretrained_model(Interpreter& run, const Call& call);
 Object* module_class(Interpreter& run, const Call& call);

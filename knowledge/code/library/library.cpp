@@ -11,8 +11,8 @@ namespace {
 // What these hold computes a value from its arguments and does nothing else.
 constexpr std::array<std::string_view, 5> kPure = {"torch.", "numpy.", "math.", "random.", "pathlib."};
 
-Object* (*const kByShape[])(Interpreter&, const Call&) = {path_function,  collective,   pretrained_model,
-                                                          training_class, module_class, rank_function};
+Object* (*const kByShape[])(Interpreter&, const Call&) = {
+    path_function, collective, foreign_collective, pretrained_model, training_class, module_class, rank_function};
 
 const CallTable& known_functions() {
   static const CallTable table = {builtin_functions(),       iteration_functions(), environment_functions(),

@@ -2,6 +2,7 @@
 #include <array>
 
 #include "knowledge/code/interpreter.h"
+#include "knowledge/code/library/functions.h"
 #include "knowledge/code/library/methods.h"
 #include "knowledge/code/taints.h"
 
@@ -91,6 +92,8 @@ constexpr std::array kSame = {
 Object* call_object_method(Interpreter& run, const Call& call) {
   static const CallTable table = {kState, kValues, kSame, methods_that_give_back()};
   if (Object* done = table.call(run, call)) return done;
+  if (is_named_for_reducing(call.name))
+    return of_receiver(run, call, Known{call.name, of_receiver, kCall, Type::kUnknown, kReduced});
   return any(run, call, Known{call.name, any});
 }
 

@@ -49,11 +49,24 @@ const Collective* collective_of(std::string_view name) {
   return nullptr;
 }
 
-constexpr std::array<std::string_view, 17> kRankFunctions = {
-    "is_main_process",       "is_rank_zero",    "is_rank0",       "is_rank_0",  "is_master",
-    "is_local_master",       "is_global_zero",  "is_main",        "get_rank",   "is_world_process_zero",
-    "is_local_main_process", "get_global_rank", "get_local_rank", "is_primary", "is_local_world_process_zero",
-    "get_node_local_rank",   "is_first_rank"};
+constexpr std::array<std::string_view, 18> kRankFunctions = {"is_root",
+                                                             "is_main_process",
+                                                             "is_rank_zero",
+                                                             "is_rank0",
+                                                             "is_rank_0",
+                                                             "is_master",
+                                                             "is_local_master",
+                                                             "is_global_zero",
+                                                             "is_main",
+                                                             "get_rank",
+                                                             "is_world_process_zero",
+                                                             "is_local_main_process",
+                                                             "get_global_rank",
+                                                             "get_local_rank",
+                                                             "is_primary",
+                                                             "is_local_world_process_zero",
+                                                             "get_node_local_rank",
+                                                             "is_first_rank"};
 
 bool is_rank_function(std::string_view last) {
   if (std::ranges::find(kRankFunctions, last) != kRankFunctions.end()) return true;
@@ -104,7 +117,19 @@ constexpr std::array kFunctions = {
     Known{"torch.multiprocessing.start_processes", spawn},
 };
 
+// What the others sent stands in the list now.
+void receive(Interpreter& run, const Call& call, Taints taints) {
+  if (call.first == nullptr || call.first->type != Type::kSequence || !contains(call.name, "object")) return;
+  for (Object*& item : call.first->items) {
+    if (item->type == Type::kNone) item = run.unknown(call.node, taints);
+  }
+}
+
 }  // namespace
+
+bool is_named_for_reducing(std::string_view name) {
+  return mentions(name, {"all_reduce", "allreduce", "all_gather", "allgather", "broadcast"});
+}
 
 std::span<const Known> process_group_functions() {
   return kFunctions;
@@ -116,7 +141,17 @@ Object* collective(Interpreter& run, const Call& call) {
   const Taints taints = known->reduces ? kReduced : kLocal;
   Object* value = value_of(run, call, {call.name, nullptr, EventKind::kCollective, Type::kUnknown, taints});
   note(run, call, EventKind::kCollective, call.first, value);
+  receive(run, call, taints);
   if (known->reduces && call.first != nullptr) reduce(call.argument(0));
+  return value;
+}
+
+// broadcast_object_cpu(x), utils.all_reduce_mean(x): not sent, but named for what it does.
+Object* foreign_collective(Interpreter& run, const Call& call) {
+  if (call.name.starts_with("torch.") || !is_named_for_reducing(last_part(call.name))) return nullptr;
+  Object* value = value_of(run, call, {call.name, nullptr, EventKind::kCall, Type::kUnknown, kReduced});
+  note(run, call, EventKind::kCall, call.first, value);
+  if (call.first != nullptr) reduce(call.argument(0));
   return value;
 }
 
