@@ -5,8 +5,8 @@
 
 namespace fx::knowledge::plan {
 
-// Share of the memory bandwidth that simple kernels reach (copy and triad benchmarks: 0.8 - 0.92).
-inline constexpr double kBandwidthShare = 0.85;
+// Share of the memory bandwidth that streams reach (copy and triad benchmarks: 0.8 - 0.92).
+inline constexpr double kStreamShare = 0.85;
 
 struct ComputeTime {
   double forward = 0, backward = 0;  // seconds, recomputation in backward

@@ -35,7 +35,7 @@ double optimizer_seconds(const States& st, const Setting& s, const Machine& m) {
   const double bytes = st.stepped * (3 * s.master_bytes + 2 * optimizer_bytes(s.optimizer, s.master_bytes));
   if (s.offload) return bytes * m.gpus_per_node / kHostBandwidth;
   return bytes * (s.optimizer == Optimizer::kAdamw ? kForeachPasses : kFusedPasses) /
-         (m.gpu.memory_gb_s * 1e9 * kBandwidthShare);
+         (m.gpu.memory_gb_s * 1e9 * kStreamShare);
 }
 
 // Shards travel to the GPU before each gather, gradients back.

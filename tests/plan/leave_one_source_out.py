@@ -24,7 +24,7 @@ from runs_table import arguments_of, measure_of, number, read_models, read_runs
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 FACTORS = (0.5, 0.75, 1.33, 2.0)
 MEMORY = ["kStaticWaste", "kTransientWaste", "kBlockWaste", "kTightWaste", "kContext", "kNccl", "kWorkspace"]
-SPEED = ["kBandwidthShare", "kEagerLaunch", "kCompiledLaunch", "kDrain", "kOverlapTax", "kForeachPasses", "kHostBandwidth", "kUnitOps",
+SPEED = ["kStreamShare", "kKernelShare", "kEagerLaunch", "kCompiledLaunch", "kDrain", "kOverlapTax", "kForeachPasses", "kHostBandwidth", "kUnitOps",
          "kZeroUnitOps", "kLayerOps", "kFusedLayerOps", "kAdapterOps", "kExpertOps", "kGroupedOps", "kImbalance", "kTunedGain",
          "kSelectiveRecompute", "kNetworkShare", "kLatency", "kNf4Traffic", "kGptqTraffic", "kInterleave"]
 # Columns of the GPU table that rest on measurements, by generation of chip.

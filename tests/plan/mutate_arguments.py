@@ -22,7 +22,8 @@ TRAINING = [dict(method="full", seq_len=4096), dict(method="lora", lora_rank=16,
             dict(method="qlora", base_quant="nf4", seq_len=8192, activation_checkpointing="full"), {},
             dict(sharding="hsdp", shard_size=8, seq_len=4096, micro_batch=1, grad_accum=4, reshard_after_forward=False),
             dict(tp=2, sequence_parallel=False, cp=2, ep=1, pp=1, sharding="fsdp2", loss_impl="liger", compile=True, fp8=True, optimizer="adamw-8bit", global_batch_size=512),
-            dict(param_dtype="fp16", amp=True, master_dtype="fp32", reduce_dtype="fp32", cpu_offload=True, modules_to_save=["lm_head"])]
+            dict(param_dtype="fp16", amp=True, master_dtype="fp32", reduce_dtype="fp32", cpu_offload=True, modules_to_save=["lm_head"]),
+            dict(method="lora", attention="eager", use_cache=True, seq_len=1024, micro_batch=4, activation_checkpointing="full")]
 NUMBERS = [0, 1, -1, 2, 3, 5, 7, 0.5, -0.0, 1e-300, 1e-9, 1e6, 1e9, 1e12, 1e18, 9.3e18, 1e300, -1e300, 2**31, 2**53, 2**63, 2**64, 17, 4095, 4097]
 OTHERS = [None, True, False, "", " ", "nan", "NaN", "inf", "-inf", "1e5", "8", "0x10", "none", "full", "x" * 5000, "\u0000", "\ud83d\ude00", [], {}, [1],
           [None], [[]], {"a": 1}, ["q"] * 500, "H100", "TPU-v5", "a100", "80GB", "cpu", "CPU", "../../etc/passwd", "%s%n", "hf_" + "a" * 34]
@@ -51,7 +52,7 @@ def drop(root, path):
 
 def mutated(dice):
     arguments = dict(model=dice.choice([LLAMA, LLAMA, MOE, GPT2, MLA, dict(params_b=8), dict(text_config=LLAMA)]), hardware=dice.choice(HARDWARE),
-                     training=dice.choice(TRAINING), data=dict(tokens=1e9), price_per_gpu_hour=2.5,
+                     training=dice.choice(TRAINING), data=dice.choice([dict(tokens=1e9), dict(tokens=1e9, example_tokens=300)]), price_per_gpu_hour=2.5,
                      files=["accelerate", "torchtitan", "torchrun", "sbatch", "run_spec"], answers=dice.random() < 0.2)
     arguments = copy.deepcopy(arguments)
     for _ in range(dice.choice([1, 1, 1, 2, 3, 4])):
