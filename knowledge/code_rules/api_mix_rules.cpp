@@ -125,6 +125,20 @@ bool is_fallback(const SourceFile& file, const Import& import) {
 
 }  // namespace
 
+namespace {
+
+// try: dcp.save(...) except AttributeError: what older versions call it.
+bool is_for_old_versions(const Event& event) {
+  for (const Guard* guard = event.guard; guard != nullptr; guard = guard->outer) {
+    const std::string_view clause = guard->test.text().substr(0, guard->test.text().find(':'));
+    if (guard->kind == GuardKind::kExcept && (contains(clause, "AttributeError") || contains(clause, "ImportError")))
+      return true;
+  }
+  return false;
+}
+
+}  // namespace
+
 void deprecated_fsdp_api(const Program& program, Findings& findings) {
   for (const auto& file : program.files()) {
     const Import* first = nullptr;
@@ -137,7 +151,7 @@ void deprecated_fsdp_api(const Program& program, Findings& findings) {
   for (const Trace& trace : program.traces()) {
     for (const Event& event : trace.events) {
       const std::string_view name = retired_name(event);
-      if (name.empty()) continue;
+      if (name.empty() || is_for_old_versions(event)) continue;
       auto known = std::ranges::find_if(uses, [&](const Event* use) { return retired_name(*use) == name; });
       if (known == uses.end())
         uses.push_back(&event);
