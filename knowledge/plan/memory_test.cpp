@@ -131,6 +131,23 @@ TEST(Memory, KeysAndValuesThatTheModelReturnsStayBesideCheckpoints) {
             share(plan(R"("activation_checkpointing":"none")"), "activations"));
 }
 
+TEST(Memory, APipelinesFullestRankHasLayersInPlaceOfTheHead) {
+  const auto layers = [](const char* more) {
+    const Plan plan =
+        plan_of(R"({"model_type":"llama","hidden_size":2048,"num_attention_heads":16,"intermediate_size":5632,
+                                "vocab_size":128256,"num_hidden_layers":24})",
+                R"({"gpu":"H100","gpus_per_node":8})",
+                (std::string(R"({"method":"full","seq_len":4096,"micro_batch":1,"grad_accum":64,
+                                "sharding":"zero1")") +
+                 more + "}")
+                    .c_str());
+    return rank_model(plan.shape, plan.count, plan.chosen.setting).layers;
+  };
+  EXPECT_EQ(layers(R"(,"pp":1)"), 24);
+  EXPECT_EQ(layers(R"(,"pp":4)"), 8);  // the head weighs as much as five layers
+  EXPECT_EQ(layers(R"(,"pp":4,"fp8":true)"), 6);
+}
+
 TEST(Memory, DdpCopiesGradientsIntoBuckets) {
   const auto grads = [](const char* sharding) {
     const Plan plan =

@@ -54,9 +54,21 @@ Shards shards_of(const Setting& s, const Machine& m) {
   return out;
 }
 
+namespace {
+
+// Layers on the fullest rank. Pipelines weigh the head as the layers that cost as much (DeepSpeed's default partition
+// by parameters, nanotron by arithmetic, torchtitan as one); hand-tuned ones are given even stages.
+double layers_of_rank(const ModelShape& shape, const ParamCount& c, const Setting& s) {
+  if (s.pp <= 1 || s.tuned) return std::ceil(shape.layers / s.pp);
+  const double head = shape.vocab * shape.hidden / c.mean_layer_active;
+  return std::min(shape.layers, std::ceil((shape.layers + head) / s.pp));
+}
+
+}  // namespace
+
 RankModel rank_model(const ModelShape& shape, const ParamCount& c, const Setting& s) {
   RankModel r{shape, c};
-  r.layers = std::ceil(shape.layers / s.pp);
+  r.layers = layers_of_rank(shape, c, s);
   const double mean_experts = shape.is_moe() ? (shape.layers - shape.dense_layers) / shape.layers * c.experts_only : 0;
   const double mean_layer = (c.mean_layer - mean_experts) / s.tp + mean_experts / (s.tp * s.ep);
   r.block_params = r.layers * mean_layer;
