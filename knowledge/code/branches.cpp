@@ -26,7 +26,7 @@ Flow Interpreter::if_statement(Node node, Node alternative_of) {
     if (!rest) return Flow::kNormal;
     return rest.is("elif_clause") ? if_statement(rest, node) : block(rest.child("body"));
   };
-  return branches(test, node, value, then, otherwise);
+  return branches(test, node, value, std::ref(then), std::ref(otherwise));  // no copies on the heap
 }
 
 // What returns in the branch at hand imply about the rank, up to the branch's own condition.

@@ -68,10 +68,11 @@ Object* Interpreter::call(Node node) {
 }
 
 Arguments& Interpreter::arguments(Node node) {
-  Arguments collected;
+  Arguments& collected = program_.arguments_.emplace_back();
   if (node.is("generator_expression")) {
     collected.list.push_back({"", eval(node), node});
   } else {
+    collected.list.reserve(node.child_count());
     for (Node child = node.first_child(); child; child = child.next_sibling()) {
       if (child.is("keyword_argument")) {
         collected.list.push_back({child.child("name").text(), eval(child.child("value")), child});
@@ -82,7 +83,7 @@ Arguments& Interpreter::arguments(Node node) {
       }
     }
   }
-  return program_.arguments_.emplace_back(std::move(collected));
+  return collected;
 }
 
 void Interpreter::unpack(Arguments& into, Object* value, bool by_name, Node node) {

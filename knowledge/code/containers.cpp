@@ -16,23 +16,25 @@ std::string_view plain_text(Node node) {
 
 Object* Interpreter::text(Node node) {
   Object* value = text_object(plain_text(node), true, node);
-  std::vector<Node> open = {node};
-  while (!open.empty()) {
-    const Node at = open.back();
-    open.pop_back();
-    for (Node child = at.first_child(); child; child = child.next_sibling()) {
-      if (child.is("interpolation")) {
-        const Object* inner = eval(child.child("expression") ? child.child("expression") : child.first_child());
-        value->taints |= inner->taints;
-        value->constant = false;
-        value->items.push_back(const_cast<Object*>(inner));
-      } else if (child.is("string")) {
-        if (value->name.empty()) value->name = plain_text(child);
-        open.push_back(child);
-      }
+  parts_of_text(node, *value);
+  return value;
+}
+
+// What is put into the text, and the other texts beside it, the last one first.
+void Interpreter::parts_of_text(Node node, Object& whole) {
+  std::vector<Node> others;
+  for (Node child = node.first_child(); child; child = child.next_sibling()) {
+    if (child.is("interpolation")) {
+      Object* inner = eval(child.child("expression") ? child.child("expression") : child.first_child());
+      whole.taints |= inner->taints;
+      whole.constant = false;
+      whole.items.push_back(inner);
+    } else if (child.is("string")) {
+      if (whole.name.empty()) whole.name = plain_text(child);
+      others.push_back(child);
     }
   }
-  return value;
+  for (; !others.empty(); others.pop_back()) parts_of_text(others.back(), whole);
 }
 
 Object* Interpreter::collection(Node node) {

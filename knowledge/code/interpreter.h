@@ -83,6 +83,7 @@ class Interpreter : public Recorder {
   Object* comparison(Node node);
   // containers.cpp
   Object* text(Node node);
+  void parts_of_text(Node node, Object& whole);
   Object* collection(Node node);
   Object* dictionary(Node node);
   Object* subscript(Node node);

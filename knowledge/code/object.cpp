@@ -53,11 +53,8 @@ bool Arguments::has_unknown() const {
   return false;
 }
 
-Object* main_of(Object* object) {
-  return const_cast<Object*>(main_of(static_cast<const Object*>(object)));
-}
-
-const Object* main_of(const Object* object) {
+const Object* likeliest_of(const Object& some) {
+  const Object* object = &some;
   for (int i = 0; object != nullptr && object->type == Type::kUnion && i < kMaxClimb; ++i) {
     const Object* best = object->items.front();
     for (const Object* item : object->items) {

@@ -117,9 +117,14 @@ struct Arguments {
   bool has_unknown() const;  // some are unpacked from something not seen
 };
 
+const Object* likeliest_of(const Object& some);  // of a union
 // The likeliest of a union; the object itself otherwise. Never nullptr for a given object.
-const Object* main_of(const Object* object);
-Object* main_of(Object* object);
+inline const Object* main_of(const Object* object) {
+  return object == nullptr || object->type != Type::kUnion ? object : likeliest_of(*object);
+}
+inline Object* main_of(Object* object) {
+  return const_cast<Object*>(main_of(static_cast<const Object*>(object)));
+}
 // Every alternative of a union, else the object alone.
 std::vector<const Object*> alternatives(const Object* object);
 // Strips wrappers, compilation and prepare(): the module that was built first.

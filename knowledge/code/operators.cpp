@@ -141,27 +141,26 @@ Object* Interpreter::binary(Node node) {
 
 Object* Interpreter::comparison(Node node) {
   Object* value = make(Type::kBool, node);
-  std::vector<const Object*> sides;
-  std::vector<std::string_view> signs;
+  Arguments& compared = program_.arguments_.emplace_back();
+  std::vector<Argument>& sides = compared.list;
+  sides.reserve(2);
+  std::string_view sign;
   for (Node child = node.first_child(); child; child = child.next_sibling()) {
     if (child.field() == "operators") {
-      signs.push_back(child.kind());
+      if (sign.empty()) sign = child.kind();
       continue;
     }
-    sides.push_back(eval(child));
-    value->taints |= sides.back()->taints;
+    sides.push_back({"", eval(child), node});
+    value->taints |= sides.back().value->taints;
   }
-  Arguments& compared = program_.arguments_.emplace_back();
-  for (const Object* side : sides) compared.list.push_back({"", const_cast<Object*>(side), node});
   value->made_by = &compared;
-  if (!signs.empty()) value->callee = signs.front();
-  if (sides.size() != 2 || signs.empty()) return value;
-  const Object* a = main_of(sides[0]);
-  const Object* b = main_of(sides[1]);
-  const std::string_view sign = signs.front();
+  value->callee = sign;
+  if (sides.size() != 2 || sign.empty()) return value;
+  const Object* a = main_of(sides[0].value);
+  const Object* b = main_of(sides[1].value);
   if (sign == "is" || sign == "is not") {
     // Whether something is there does not depend on what is in it.
-    if (b->type == Type::kNone && sides[0]->type != Type::kUnion && a->type != Type::kUnknown) value->taints = 0;
+    if (b->type == Type::kNone && sides[0].value->type != Type::kUnion && a->type != Type::kUnknown) value->taints = 0;
     return value;
   }
   // "rank == -1" asks whether there is a launcher, which is the same on all ranks.

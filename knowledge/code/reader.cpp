@@ -6,6 +6,7 @@
 
 #include "base/text.h"
 #include "knowledge/code/names.h"
+#include "knowledge/python/kind_table.h"
 
 namespace fx::knowledge::code {
 namespace {
@@ -91,6 +92,18 @@ Node owner_of(Node node) {
   return {};
 }
 
+// What the reader takes note of.
+enum class Part : std::uint8_t { kOther, kImport, kFromImport, kClass, kFunction, kLambda, kYield };
+
+Part part_of(Node node) {
+  static const python::KindTable<Part> table = {
+      {"import_statement", Part::kImport}, {"import_from_statement", Part::kFromImport},
+      {"class_definition", Part::kClass},  {"function_definition", Part::kFunction},
+      {"lambda", Part::kLambda},           {"yield", Part::kYield},
+  };
+  return table.of(node);
+}
+
 constexpr double kMaxCpuSeconds = 5;  // of parsing, for all files of a request
 
 constexpr std::string_view kScopeModules[] = {"torch.distributed",
@@ -134,12 +147,13 @@ void Reader::walk(SourceFile& file) {
   std::unordered_map<std::uint32_t, Function*> functions;
   for (std::uint32_t i = 0; i < syntax.size(); ++i) {
     const Node node = syntax.at(i);
-    const std::string_view kind = node.kind();
+    const Part part = part_of(node);
+    if (part == Part::kOther) continue;
     const std::size_t imported = file.imports.size();
-    if (kind == "import_statement") add_import(file, node);
-    if (kind == "import_from_statement") add_from_import(file, node);
+    if (part == Part::kImport) add_import(file, node);
+    if (part == Part::kFromImport) add_from_import(file, node);
     if (file.imports.size() > imported) file.imports_at[i] = {imported, file.imports.size()};
-    if (kind == "class_definition") {
+    if (part == Part::kClass) {
       Class& added = program_.classes_.emplace_back();
       added.name = node.child("name").text();
       added.file = &file;
@@ -148,15 +162,15 @@ void Reader::walk(SourceFile& file) {
       file.class_at[i] = &added;
       classes[i] = &added;
     }
-    const bool lambda = kind == "lambda" && !node.field().starts_with("lambda");
-    if (kind == "function_definition" || (lambda && node.child("body"))) {
+    const bool lambda = part == Part::kLambda && !node.field().starts_with("lambda");
+    if (part == Part::kFunction || (lambda && node.child("body"))) {
       const Node owner = owner_of(node);
       const auto found = owner ? classes.find(owner.index()) : classes.end();
       Function& added = add_function(file, node, found == classes.end() || lambda ? nullptr : found->second);
       functions[i] = &added;
       if (added.of_class != nullptr) found->second->methods.push_back(&added);
     }
-    if (kind == "yield") {
+    if (part == Part::kYield) {
       const Node owner = owner_of(node);
       if (const auto found = owner ? functions.find(owner.index()) : functions.end(); found != functions.end())
         found->second->is_generator = true;

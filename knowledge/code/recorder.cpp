@@ -62,6 +62,7 @@ Object* Recorder::join(Object* a, Object* b, Taints taints) {
       a->number == b->number && a->name == b->name)
     return a;
   Object* both = make(Type::kUnion, a->node);
+  both->items.reserve(kMaxAlternatives);
   both->taints = static_cast<Taints>(a->taints | taints);
   const auto add = [&](Object* some) {
     if (some->type != Type::kUnion) {

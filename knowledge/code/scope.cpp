@@ -46,11 +46,13 @@ Changes::~Changes() {
 }
 
 std::vector<Changes::Change> Changes::all() const {
+  if (scope_.log_.size() == from_) return {};
   // The first note of a place holds what was there before.
   std::vector<std::size_t> notes;
+  notes.reserve(scope_.log_.size() - from_);
   for (std::size_t i = from_; i < scope_.log_.size(); ++i) notes.push_back(i);
   const auto place = [&](std::size_t note) { return scope_.log_[note].first; };
-  std::ranges::stable_sort(notes, {}, place);
+  std::ranges::sort(notes, {}, [&](std::size_t note) { return std::pair(place(note), note); });
   const auto same = [&](std::size_t one, std::size_t other) { return place(one) == place(other); };
   notes.erase(std::unique(notes.begin(), notes.end(), same), notes.end());
   std::vector<Change> out;

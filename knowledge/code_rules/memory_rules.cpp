@@ -60,6 +60,7 @@ bool is_device_map(const Object* value) {
 
 void full_model_on_gpu_before_shard(const Program& program, Findings& findings) {
   for (const Trace& trace : program.traces()) {
+    if (!trace.has(EventKind::kShard)) continue;
     for (const Event& event : trace.events) {
       if (event.pass != 1) continue;
       const Object* model = event.result;
@@ -88,6 +89,7 @@ void reshard_off_everywhere(const Program& program, Findings& findings) {
 
 void move_after_shard(const Program& program, Findings& findings) {
   for (const Trace& trace : program.traces()) {
+    if (!trace.has(EventKind::kShard)) continue;
     for (const Event& event : trace.events) {
       const bool fills = event.is(EventKind::kToEmpty) && names_gpu(event.argument("device", 0));
       if ((!fills && !moves_to_gpu(event)) || event.subject == nullptr || event.subject->type != Type::kModel) continue;

@@ -201,6 +201,7 @@ void tied_weights_split(const Program& program, Findings& findings) {
 void mixed_dtype_group(const Program& program, Findings& findings) {
   const bool other_default = program.calls("torch.set_default_dtype");
   for (const Trace& trace : program.traces()) {
+    if (!trace.has(EventKind::kShard)) continue;
     if (!other_default) {
       check_made_layers(trace, findings);
       check_replaced_layers(trace, findings);

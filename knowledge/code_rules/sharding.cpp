@@ -164,7 +164,7 @@ bool has_visible_blocks(const Object* model) {
 
 bool is_pretrained(const Object* model) {
   const Object* core = core_of(model);
-  return core != nullptr && last_part(core->callee) == "from_pretrained";
+  return core != nullptr && ends_with_part(core->callee, "from_pretrained");
 }
 
 bool is_leaf_layer(const Object& part) {

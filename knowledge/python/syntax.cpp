@@ -6,6 +6,8 @@
 #include <ctime>
 #include <memory>
 
+#include "knowledge/python/parse_memory.h"
+
 extern "C" const TSLanguage* tree_sitter_python();
 
 namespace fx::knowledge::python {
@@ -18,11 +20,7 @@ constexpr int kMaxBrackets = 1000;
 struct ParserDelete {
   void operator()(TSParser* parser) const { ts_parser_delete(parser); }
 };
-struct TreeDelete {
-  void operator()(TSTree* tree) const { ts_tree_delete(tree); }
-};
 using Parser = std::unique_ptr<TSParser, ParserDelete>;
-using Tree = std::unique_ptr<TSTree, TreeDelete>;
 
 struct Cursor {
   explicit Cursor(TSNode root) : cursor(ts_tree_cursor_new(root)) {}
@@ -36,9 +34,11 @@ struct Cursor {
 bool nests_too_deep(std::string_view text) {
   int depth = 0;
   for (const char c : text) {
-    if (c == '(' || c == '[' || c == '{') ++depth;
-    if ((c == ')' || c == ']' || c == '}') && depth > 0) --depth;
-    if (depth > kMaxBrackets) return true;
+    if (c == '(' || c == '[' || c == '{') {
+      if (++depth > kMaxBrackets) return true;
+    } else if ((c == ')' || c == ']' || c == '}') && depth > 0) {
+      --depth;
+    }
   }
   return false;
 }
@@ -49,15 +49,15 @@ double thread_seconds() {
   return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
 }
 
-// nullptr: too much work.
-Tree parse_text(const std::string& text, double cpu_seconds) {
+// nullptr: too much work. The tree lives as long as the memory it was made in.
+const TSTree* parse_text(const std::string& text, double cpu_seconds) {
   const Parser parser(ts_parser_new());
   if (!parser || !ts_parser_set_language(parser.get(), tree_sitter_python())) return nullptr;
   ts_parser_set_cancellation_flag(parser.get(), &kPause);
   const double until = thread_seconds() + cpu_seconds;
-  Tree tree;
-  while (!tree && thread_seconds() < until)
-    tree.reset(ts_parser_parse_string(parser.get(), nullptr, text.data(), static_cast<std::uint32_t>(text.size())));
+  const TSTree* tree = nullptr;
+  while (tree == nullptr && thread_seconds() < until)
+    tree = ts_parser_parse_string(parser.get(), nullptr, text.data(), static_cast<std::uint32_t>(text.size()));
   return tree;
 }
 
@@ -143,12 +143,13 @@ class SyntaxBuilder {
 
 Syntax::Syntax(std::string text, double cpu_seconds) : text_(std::move(text)) {
   const double begin = thread_seconds();
+  const ParseMemory memory;
   if (text_.size() > kMaxBytes) {
     left_out_ = "is larger than 4 MiB and was not read";
   } else if (nests_too_deep(text_)) {
     left_out_ = "nests brackets deeper than 1000 and was not read";
-  } else if (const Tree tree = parse_text(text_, cpu_seconds)) {
-    SyntaxBuilder(*this).build(ts_tree_root_node(tree.get()));
+  } else if (const TSTree* tree = parse_text(text_, cpu_seconds)) {
+    SyntaxBuilder(*this).build(ts_tree_root_node(tree));
   } else {
     left_out_ = "takes too much work to parse and was not read";
   }
@@ -188,8 +189,15 @@ Node Node::parent() const {
   return syntax_ == nullptr || index_ == 0 ? Node() : Node(syntax_, syntax_->nodes_[index_].parent);
 }
 
+std::size_t Node::child_count() const {
+  std::size_t count = 0;
+  for (Node node = first_child(); node; node = node.next_sibling()) ++count;
+  return count;
+}
+
 std::vector<Node> Node::children() const {
   std::vector<Node> out;
+  out.reserve(child_count());
   for (Node node = first_child(); node; node = node.next_sibling()) out.push_back(node);
   return out;
 }

@@ -48,7 +48,8 @@ class Node {
   Node first_child() const;
   Node next_sibling() const;
   Node child(std::string_view field_name) const;  // the first under that field
-  std::vector<Node> children() const;             // named ones and operators, comments left out
+  std::size_t child_count() const;
+  std::vector<Node> children() const;  // named ones and operators, comments left out
   std::vector<Node> children(std::string_view field_name) const;
   std::uint32_t index() const { return index_; }  // position in the file's preorder
 
