@@ -112,12 +112,15 @@ constexpr double kFusedLossTraffic = 26, kNarrowFusedLossTraffic = 20;
 // Liger: chunks of logits are read twice, their gradient written over them and read by two products.
 constexpr double kLigerTraffic = 12;
 
-// Whether labels are shifted by copying the logits: by a model of transformers alone. Loops of newer versions shift the
-// labels, and so do those that split sequences, layers or the model over ranks. The compiler needs no copy to read at
-// an offset.
+// Trainers of the newer FSDP: their loops shift the labels, and run the head chunk by chunk where the loss is chunked.
+bool newer_loop(const Setting& s) {
+  return s.sharding == Sharding::kFsdp2 || s.sharding == Sharding::kHsdp;
+}
+
+// Whether labels are shifted by copying the logits: by a model of transformers alone. Loops that split sequences,
+// layers or the model over ranks shift the labels before. The compiler needs no copy to read at an offset.
 bool copies_logits(const Setting& s) {
-  const bool newer = s.sharding == Sharding::kFsdp2 || s.sharding == Sharding::kHsdp;
-  return !newer && !s.compile && s.tp * s.pp * s.cp <= 1;
+  return !newer_loop(s) && !s.compile && s.tp * s.pp * s.cp <= 1;
 }
 
 // Whether the loss works on an fp32 copy of the logits. Families older than Llama keep the compute dtype unless
@@ -211,7 +214,7 @@ double logits_bytes(const ModelShape& m, const Setting& s) {
     // runs chunk by chunk too; before, all logits wait in 2 bytes.
     case Loss::kChunked: {
       const double chunk = (s.compile ? 6 : 10) / kLossChunks;
-      return copies_logits(s) ? 2 + chunk : chunk;
+      return newer_loop(s) ? chunk : 2 + chunk;
     }
     case Loss::kLiger:
       return 0.4;
