@@ -26,6 +26,16 @@ const Argument* share_beside_rank(const Object* product) {
 
 }  // namespace
 
+bool is_cut_to_the_world(const Object* count) {
+  count = main_of(count);
+  if (count->made_by == nullptr || count->made_by->list.size() != 2) return false;
+  const std::string_view sign = count->callee;
+  return std::ranges::any_of(count->made_by->list, [&](const Argument& operand) {
+    const Object* part = main_of(operand.value);
+    return part->has(kWorld) && (sign == "*" || (sign == "-" && part->callee == "%"));
+  });
+}
+
 bool cuts_equal_shares(const Object* start, const Object* stop) {
   const Argument* share = share_beside_rank(start);
   if (share == nullptr || !is_equal_share(share->value)) return false;

@@ -11,9 +11,9 @@ using namespace code;
 
 namespace {
 
-constexpr std::array<std::string_view, 14> kFactories = {"tensor", "zeros",      "ones",        "full",     "empty",
-                                                         "arange", "rand",       "randn",       "randint",  "linspace",
-                                                         "eye",    "LongTensor", "FloatTensor", "IntTensor"};
+constexpr std::array<std::string_view, 16> kFactories = {
+    "tensor",  "zeros",    "ones", "full",       "empty",       "arange",    "rand",       "randn",
+    "randint", "linspace", "eye",  "LongTensor", "FloatTensor", "IntTensor", "from_numpy", "DoubleTensor"};
 
 bool is_factory(const Object* object) {
   return object->callee.starts_with("torch.") && object->callee.find('.', 6) == std::string_view::npos &&

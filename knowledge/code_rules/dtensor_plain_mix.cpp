@@ -41,6 +41,15 @@ bool from_a_file(const Object* value) {
   return false;
 }
 
+// torch.randn(p.shape) * std
+bool is_scaled_plain(const Object* value) {
+  if (value->callee.size() > 2 || value->made_by == nullptr) return false;
+  return std::ranges::any_of(value->made_by->list, [](const Argument& operand) {
+    const Object* part = main_of(operand.value);
+    return is_plain_factory(part) && !is_scalar_factory(part);
+  });
+}
+
 // Plain: made from the parameters before they were sharded, or of a copy of the model that never was, or never sharded.
 Kind kind_of(const Trace& trace, const Object* value) {
   value = main_of(value);
@@ -48,7 +57,7 @@ Kind kind_of(const Trace& trace, const Object* value) {
   if (from_a_file(value) || (is_plain_factory(value) && !is_scalar_factory(value))) return Kind::kPlain;
   const Object* parameter = parameter_behind(value);
   const Object* model = model_of_parameter(parameter);
-  if (model == nullptr) return Kind::kOther;
+  if (model == nullptr) return is_scaled_plain(value) ? Kind::kPlain : Kind::kOther;
   const Event* shard = next_shard(trace, model, 0);
   if (shard != nullptr && !is_fsdp2(*shard)) return Kind::kOther;
   if (shard == nullptr) {

@@ -32,6 +32,19 @@ bool is_literal(const Object* object) {
   return object != nullptr && object->constant && (object->type == Type::kText || object->type == Type::kNumber);
 }
 
+bool is_launcher_variable(std::string_view name) {
+  return std::ranges::find(kLauncherVariables, name) != kLauncherVariables.end();
+}
+
+// for name, value in SETTINGS.items(): os.environ[name] = value
+bool sets_from_a_dict(const Event& set) {
+  const Object* over = set.loop == nullptr ? nullptr : main_of(set.loop->iterable);
+  if (over == nullptr || over->callee != ".items" || over->receiver == nullptr) return false;
+  return std::ranges::any_of(over->receiver->members, [](const auto& member) {
+    return is_launcher_variable(member.first) && is_literal(main_of(member.second));
+  });
+}
+
 // A function from elsewhere that may close the group.
 bool closes_elsewhere(const Program& program) {
   for (const Trace& trace : program.traces()) {
@@ -69,8 +82,8 @@ void hardcoded_rendezvous(const Program& program, Findings& findings) {
       if (!is_unconditional(event)) continue;
       if (event.is(EventKind::kSetItem) && event.callee == "os.environ") {
         const Object* key = event.argument("", 0);
-        if (key == nullptr || !is_literal(event.argument("", 1))) continue;
-        if (std::ranges::find(kLauncherVariables, key->name) != kLauncherVariables.end()) findings.at(event);
+        const bool named = key != nullptr && is_literal(event.argument("", 1)) && is_launcher_variable(key->name);
+        if (named || sets_from_a_dict(event)) findings.at(event);
       } else if (event.callee == "os.environ.update") {
         const Object* all = event.argument("", 0);
         for (const std::string_view name : kLauncherVariables) {

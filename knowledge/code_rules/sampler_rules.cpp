@@ -1,5 +1,6 @@
 // Which rank reads which rows, and in which order: samplers and their seeds.
 #include <algorithm>
+#include <array>
 
 #include "base/text.h"
 #include "knowledge/code/names.h"
@@ -28,13 +29,18 @@ bool is_own_sampler_of_everything(const Program& program, const Object& sampler)
          !may_be_split(sampler);
 }
 
+// Weighted or not; a subset may be this rank's.
+bool is_random(const Object& sampler) {
+  return sampler.callee.ends_with("RandomSampler") && !ends_with_part(sampler.callee, "SubsetRandomSampler") &&
+         sampler.made_by != nullptr && !depends_on_rank(&sampler);
+}
+
 // It draws from the whole data set, for every rank alike.
 bool covers_everything(const Program& program, const Object* sampler, int depth) {
   for (const Object* one : alternatives(sampler)) {
     if (one->type == Type::kNone) continue;
-    if (one->of_class != nullptr
-            ? is_own_sampler_of_everything(program, *one)
-            : ends_with_part(one->callee, "RandomSampler") || ends_with_part(one->callee, "SequentialSampler"))
+    if (one->of_class != nullptr ? is_own_sampler_of_everything(program, *one)
+                                 : is_random(*one) || ends_with_part(one->callee, "SequentialSampler"))
       continue;
     const bool batches = ends_with_part(one->callee, "BatchSampler") && one->made_by != nullptr && depth > 0;
     if (!batches || !covers_everything(program, one->made_by->get("sampler", 0), depth - 1)) return false;
@@ -184,11 +190,47 @@ bool drawn_by_rank(const Event& event) {
   return std::ranges::any_of(source->made_by->list, [](const Argument& seed) { return seed.value->has(kRank); });
 }
 
+// numpy.random.permutation(n), random.shuffle(order), torch.randperm(n): from the one generator of the library, which
+// was seeded with the rank before.
+bool drawn_after_a_seed_of_the_rank(const Trace& trace, const Event& event) {
+  struct Source {
+    std::string_view draws, seeds;
+  };
+  constexpr std::array kSources = {
+      Source{"numpy.random.permutation", "numpy.random.seed"}, Source{"numpy.random.shuffle", "numpy.random.seed"},
+      Source{"random.shuffle", "random.seed"}, Source{"torch.randperm", "torch.manual_seed"}};
+  const auto* source = std::ranges::find(kSources, event.callee, &Source::draws);
+  if (source == kSources.end() || event.argument("generator") != nullptr) return false;
+  const Event* last = nullptr;
+  for (std::uint32_t i = 0; i < event.index; ++i) {
+    if (trace.events[i].callee == source->seeds) last = &trace.events[i];
+  }
+  return last != nullptr &&
+         std::ranges::any_of(last->arguments->list, [](const Argument& seed) { return seed.value->has(kRank); });
+}
+
+// The text says rank, or a name in it was bound to something that does: me, parts = dist.get_rank(), ...
+bool speaks_of_the_rank(Node cut, Node function) {
+  if (contains_ignoring_case(cut.text(), "rank")) return true;
+  std::vector<Node> open = {function};
+  while (!open.empty()) {
+    const Node node = open.back();
+    open.pop_back();
+    for (Node child = node.first_child(); child; child = child.next_sibling()) open.push_back(child);
+    if (!node.is("assignment") || !contains_ignoring_case(node.child("right").text(), "rank")) continue;
+    const Node target = node.child("left");
+    const std::vector<Node> names = target.is("identifier") ? std::vector<Node>{target} : target.children();
+    const Node start = cut.first_child();  // of start::step
+    if (std::ranges::any_of(names, [&](Node name) { return start && name.text() == start.text(); })) return true;
+  }
+  return false;
+}
+
 // order[rank::world] in the function that made the permutation, by the name it was bound to.
 bool cut_by_rank(const Event& made) {
   Node bound = made.node.parent();
   while (bound.is("attribute") || bound.is("call")) bound = bound.parent();  // .tolist()
-  const bool in_place = made.callee == ".shuffle" && !made.arguments->list.empty();
+  const bool in_place = ends_with_part(made.callee, "shuffle") && !made.arguments->list.empty();
   if ((!bound.is("assignment") && !in_place) || made.frame == nullptr || made.frame->function == nullptr) return false;
   const std::string_view name = in_place ? made.arguments->list.front().node.text() : bound.child("left").text();
   std::vector<Node> open = {made.frame->function->node};
@@ -197,7 +239,7 @@ bool cut_by_rank(const Event& made) {
     open.pop_back();
     const Node cut = node.child("subscript");
     if (node.is("subscript") && cut.is("slice") && node.child("value").text() == name &&
-        contains_ignoring_case(cut.text(), "rank"))
+        speaks_of_the_rank(cut, made.frame->function->node))
       return true;
     for (Node child = node.first_child(); child; child = child.next_sibling()) open.push_back(child);
   }
@@ -269,7 +311,8 @@ void sampler_seed_per_rank(const Program& program, Findings& findings) {
         const Object* seed = event.arguments->get("seed", 4);
         if (seed != nullptr && seed->has(kRank)) findings.at(event);
       }
-      if (drawn_by_rank(event) && cut_by_rank(event)) findings.at(event);
+      if ((drawn_by_rank(event) || drawn_after_a_seed_of_the_rank(trace, event)) && cut_by_rank(event))
+        findings.at(event);
       if (event.callee == "torch.randperm" && seeded_by_rank(event.arguments->get("generator")) && cut_by_rank(event))
         findings.at(event);
     }

@@ -47,10 +47,20 @@ bool is_local_shards(const Program& program, const Trace& trace, const Object& s
   return is_fsdp(sharding_of(trace, model_of_optimizer(trace, owner)));
 }
 
+// {name: tensor.cpu() for name, tensor in net.state_dict().items()}: still shards, unless each is gathered.
+bool copies_local_shards(const Program& program, const Trace& trace, const Object& copied) {
+  const auto is_gathered = [](const Object& object) { return object.callee == ".full_tensor"; };
+  const auto is_shards = [&](const Object& object) { return is_local_shards(program, trace, object); };
+  return std::ranges::any_of(copied.members, [&](const auto& member) {
+    return made_from(member.second, is_shards) && !made_from(member.second, is_gathered);
+  });
+}
+
 // The object itself, or an item of the dict or list that is saved.
 bool holds_local_shards(const Program& program, const Trace& trace, const Object* saved, int depth = 0) {
   for (const Object* one : alternatives(saved)) {
     if (is_local_shards(program, trace, *one)) return true;
+    if (one->callee == "comprehension" && copies_local_shards(program, trace, *one)) return true;
     if (depth > 3 || (one->type != Type::kDict && one->type != Type::kSequence) || one->callee == "comprehension")
       continue;
     for (const auto& [key, member] : one->members) {

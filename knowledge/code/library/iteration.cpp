@@ -4,6 +4,7 @@
 
 #include "knowledge/code/interpreter.h"
 #include "knowledge/code/library/functions.h"
+#include "knowledge/code/shares.h"
 #include "knowledge/code/taints.h"
 
 namespace fx::knowledge::code {
@@ -14,6 +15,12 @@ constexpr Taints kOfLength = kUneven | kRank | kLocal;
 Object* range(Interpreter& run, const Call& call, const Known& known) {
   Object* value = value_of(run, call, known);
   value->taints = static_cast<Taints>(taints_of(call.given) & kOfLength);
+  // range(rank, rows, world), range(rank * each, (rank + 1) * each)
+  const std::size_t bounds = call.given.list.size();
+  const bool own = bounds > 1 && bounds < 4 && call.argument(0)->has(kRank);
+  const bool equal = own && (bounds == 2 ? cuts_equal_shares(call.argument(0), call.argument(1))
+                                         : is_cut_to_the_world(call.argument(1)));
+  if (own) value->taints |= static_cast<Taints>(equal ? kLocal : kUneven | kLocal);
   return note(run, call, EventKind::kCall, call.first, value);
 }
 

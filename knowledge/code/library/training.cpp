@@ -75,8 +75,11 @@ Object* training_class(Interpreter& run, const Call& call) {
   if (is_optimizer(call.name, last)) return optimizer(run, call);
   const Type type = type_of(call.name, last);
   if (type == Type::kUnknown) return nullptr;
-  return note(run, call, EventKind::kCall, call.first,
-              value_of(run, call, {call.name, nullptr, EventKind::kCall, type}));
+  Object* value = value_of(run, call, {call.name, nullptr, EventKind::kCall, type});
+  // Without a sampler a loader is as long as its data.
+  if (type == Type::kLoader && call.first != nullptr && call.given.find("sampler", 3) == nullptr)
+    value->taints = static_cast<Taints>(call.first->taints & kUneven);
+  return note(run, call, EventKind::kCall, call.first, value);
 }
 
 }  // namespace fx::knowledge::code
