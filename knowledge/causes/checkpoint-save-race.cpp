@@ -24,6 +24,15 @@ bool moved_close_by(const Scene& s, const ExceptionEvent& exception) {
   return false;
 }
 
+// The last part of the last path or file name of a line.
+std::string_view last_name(std::string_view low) {
+  const auto end = low.find_last_not_of(" .)]'\"");
+  if (end == std::string_view::npos) return {};
+  const auto begin = low.find_last_of(" /'\"[(", end);
+  return low.substr(begin == std::string_view::npos ? 0 : begin + 1,
+                    end - (begin == std::string_view::npos ? 0 : begin + 1) + 1);
+}
+
 // Several ranks announce that they take the same thing away, and what is gone is then missed.
 void taken_twice(const Scene& s, const MarkView& m, Claim& out) {
   std::map<std::string, std::vector<int>> same;
@@ -43,9 +52,27 @@ void taken_twice(const Scene& s, const MarkView& m, Claim& out) {
   }
 }
 
+// One writer took a file away that another one then misses.
+void missed_by_another(const Scene& s, const MarkView& m, Claim& out) {
+  for (const auto& exception : s.exceptions) {
+    const auto& missed = s.book.at(exception.line);
+    if (!matches_any("no such file", missed.low)) continue;
+    for (const int line : m("taking").lines) {
+      const auto& taken = s.book.at(line);
+      const auto name = last_name(taken.low);
+      if (s.in_traceback(line) || name.size() < 6 || taken.stream == missed.stream || line > exception.line ||
+          missed.low.find(name) == std::string::npos)
+        continue;
+      out.score = 0.94;
+      out.show(exception.line).show(line);
+    }
+  }
+}
+
 Claim evaluate(const Scene& s, const MarkView& m) {
   Claim out;
   if (m("stale")) return out;
+  missed_by_another(s, m, out);
   taken_twice(s, m, out);
   for (const auto& exception : s.exceptions) {
     const auto& low = s.book.at(exception.line).low;

@@ -59,6 +59,32 @@ void branches_apart(const Scene& s, const MarkView& m, int stalled, Claim& out) 
   if (inside.size() == 1) out.root(*inside.begin());
 }
 
+// Some ranks say that they end by a decision of their own while others say that they go on, and only those wait in
+// vain.
+void stopped_apart(const Scene& s, const MarkView& m, const Stall& stall, Claim& out) {
+  std::vector<int> ending, going;
+  for (const int line : m("decision").lines) {
+    if (line < stall.first &&
+        matches_any("early stop|patience|should_stop=true|should_stop: true|stop flag|converged|-> stop",
+                    s.book.at(line).low))
+      ending.push_back(line);
+  }
+  const auto ended = s.book.ranks_of(ending);
+  for (const auto* name : {"move", "step"}) {
+    for (const int line : s.book.find("core", name).lines) {
+      const int rank = s.book.at(line).rank;
+      if (rank >= 0 && line < stall.first && ended.count(rank) == 0 && !ending.empty() && line > ending.front() - 4)
+        going.push_back(line);
+    }
+  }
+  const bool waits =
+      std::any_of(ended.begin(), ended.end(), [&](int rank) { return s.desync.timed_out.count(rank) > 0; });
+  if (ended.empty() || going.empty() || waits || s.desync.timed_out.empty()) return;
+  out.score = std::max(out.score, 0.9);
+  out.show(ending.front()).show(going.front()).show(ending.back());
+  if (ended.size() == 1) out.root(*ended.begin());
+}
+
 // A rank whose collective met another one of the others was in a save or an evaluation when it raised.
 void called_apart(const Scene& s, Claim& out) {
   for (const auto& exception : s.exceptions) {
@@ -100,6 +126,7 @@ Claim evaluate(const Scene& s, const MarkView& m) {
   }
   resume_apart(s, m, stall.first, out);
   branches_apart(s, m, stall.first, out);
+  stopped_apart(s, m, stall, out);
   if (out.score == 0 && m("file_branch")) {
     const auto ranks = s.book.ranks_of(m("file_branch").lines);
     const auto apart = differing_counts(s.book, m("file_branch").lines).lines;
@@ -139,7 +166,7 @@ CauseRule collective_on_subset_of_ranks() {
         "|exists: false|os.path.exists|cache hit|cache miss|found cache"},
        {"resume", "checkpoint|resum|scratch|fresh start"},
        {"decision",
-        "-> return|-> exit|-> leave|-> *all_reduce|-> *all_gather|-> *state_dict|-> *gather(|-> *barrier|-> *broadcast|-> stop|-> epoch|-> saving|-> not|-> skip|-> continue|patience|early stop|should_stop|should_save"},
+        "-> return|-> exit|-> leave|-> *all_reduce|-> *all_gather|-> *state_dict|-> *gather(|-> *barrier|-> *broadcast|-> stop|-> epoch|-> saving|-> not|-> skip|-> continue|patience|converged|stop flag|early stop|should_stop|should_save"},
        {"engine", "update_weights|weight sync|weight update|weight transfer|vllm|sglang"}},
       evaluate};
 }

@@ -63,7 +63,7 @@ CauseRule labels_all_masked() {
         "|label tokens: 0|labels: 0/|non-masked*: 0|labels != -100*0|0 labels|zero valid"
         "|completion*truncated|no target tokens|all tokens*masked"},
        {"count",
-        "label|targets|!= -1|supervised|target token|valid token|valid_token|unmasked|completion token|trainable token|assistant "
+        "target_token|response token|loss token|label|targets|!= -1|supervised|target token|valid token|valid_token|unmasked|completion token|trainable token|assistant "
         "token|masked"},
        {"cut",
         "truncat|max_length|max_seq_len|max_prompt_length|cutoff_len|completion_only|assistant_only|train_on_inputs|response_template|chat_template"}},

@@ -51,7 +51,8 @@ long long workers_in(std::string_view low, bool nodes) {
 Point read_point(std::string_view low, int line) {
   Point out;
   out.line = line;
-  for (const std::string_view unit : {"s/it", "s/step", "sec/it", "sec/step", "s per step", " s / step"}) {
+  for (const std::string_view unit : {"s/it", "s/step", "s/batch", "sec/it", "sec/step", "sec/batch", "s per step",
+                                      "s per it", "s a step", " s / step", " seconds/it", " seconds/step"}) {
     if (const auto value = before(low, unit); value && out.seconds < 0) out.seconds = *value;
   }
   for (const std::string_view key : {"total ", "step_time=", "step_time = ", "step_time ", "step_time: ", "step time ",
@@ -60,11 +61,33 @@ Point read_point(std::string_view low, int line) {
     if (const auto value = number_after(low, key)) out.seconds = *value;
   }
   for (const std::string_view unit :
-       {"/s/gpu", "/gpu/s", "tokens/s", "tok/s", "samples/s", "it/s", "tokens/sec", "img/s", "tflop", "gb/s"}) {
+       {"/s/gpu",        "/gpu/s",       "tokens/s",     "tok/s",      "samples/s", "samples_per_s",
+        "samples per s", "tokens_per_s", "tokens per s", "examples/s", "images/s",  "img/s",
+        "imgs/s",        "seq/s",        "sequences/s",  "words/s",    "it/s",      "iter/s",
+        "iters/s",       "steps/s",      "batches/s",    "wps",        "tflop",     "gb/s"}) {
     if (const auto value = before(low, unit); value && out.rate < 0) out.rate = *value;
   }
-  for (const std::string_view key : {"tokens/s ", "tokens/s: ", "tokens/s=", "tps: ", "tps=", "mfu: ", "mfu=",
-                                     "batches_per_sec: ", "samples_per_sec: ", "tokens_per_sec: "}) {
+  for (const std::string_view key : {"tokens/s ",
+                                     "tokens/s: ",
+                                     "tokens/s=",
+                                     "tps: ",
+                                     "tps=",
+                                     "mfu: ",
+                                     "mfu=",
+                                     "batches_per_sec: ",
+                                     "samples_per_sec: ",
+                                     "tokens_per_sec: ",
+                                     "wps: ",
+                                     "wps=",
+                                     "wps ",
+                                     "per_second: ",
+                                     "per_second=",
+                                     "per_second ",
+                                     "per_second_per_gpu ",
+                                     "per_second_per_gpu: ",
+                                     "per_second_per_gpu=",
+                                     "throughput: ",
+                                     "throughput="}) {
     if (out.rate >= 0) break;
     if (const auto value = number_after(low, key)) out.rate = *value;
   }

@@ -10,14 +10,15 @@ namespace {
 
 // A share of a quarter or more in the same part of the line as the word for data.
 bool large_share(std::string_view low) {
+  const bool table = std::count(low.begin(), low.end(), '|') >= 2;  // a row of a profile, its name in front
   for (auto sign = low.find('%'); sign != std::string_view::npos; sign = low.find('%', sign + 1)) {
-    const auto part = low.find_last_of(";,|", sign);
+    const auto part = low.find_last_of(table ? ";" : ";,|", sign);
     const auto from = part == std::string_view::npos ? 0 : part + 1;
     const auto last = low.find_last_not_of(' ', sign == 0 ? 0 : sign - 1);
     const auto before = low.find_last_not_of("0123456789.", last);
     const auto begin = before == std::string_view::npos ? 0 : before + 1;
     const auto share = number_after(low.substr(begin, sign - begin), "");
-    const auto end = low.find_first_of(";,|", sign);
+    const auto end = low.find_first_of(table ? ";" : ";,|", sign);
     if (share && *share >= 25 &&
         matches_any("data|loader", low.substr(from, end == std::string_view::npos ? end : end - from)))
       return true;

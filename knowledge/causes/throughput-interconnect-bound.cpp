@@ -1,8 +1,8 @@
 #include <algorithm>
 
 #include "knowledge/causes/cause.h"
-#include "knowledge/causes/scaling.h"
 #include "knowledge/causes/echo.h"
+#include "knowledge/causes/scaling.h"
 #include "knowledge/causes/step_time.h"
 
 namespace fx::knowledge {
@@ -58,7 +58,8 @@ CauseRule throughput_interconnect_bound() {
        {"comm",
         "all_to_all|all-to-all|all_gather|all-gather|allgather|reduce_scatter|reduce-scatter|comm_ms|comm time"
         "|communication|nccl kernel|ncclkernel|nccl:|exposed|comms|allreduce|all-reduce|comm_|comms|comm:|comm="},
-       {"speed", "samples/s|tokens/s|tokens/sec|s/it|it/s|samples/s|step_time|step time|mfu|tps|tflops|throughput"},
+       {"speed",
+        "samples/s|samples_per_s|samples per s|tokens/s|tokens_per_s|tokens per s|tok/s|examples/s|images/s|img/s|seq/s|wps|s/it|s/step|sec/it|s/batch|it/s|steps/s|step_time|iter_time|iteration time|step time|mfu|tps|tflops|throughput"},
        {"more", "nodes|--devices|gpus|world_size|ranks|fsdp_devices"}},
       evaluate};
 }

@@ -50,7 +50,7 @@ Claim evaluate(const Scene& s, const MarkView& m) {
     for (const int line : share_of(s, kind).lines) proof.push_back(line);
   }
   const bool off_on_compare = s.book.mentions(
-      "offload*false*s/it|offload*false*it/s|offload*false*tokens|offload*off|offload=false|without offload|offload: false|no offload|offload disabled");
+      "offload*s/it*without*s/it|offload*s/it*baseline|no-offload|ram baseline|baseline without|offload*false*s/it|offload*false*it/s|offload*false*tokens|offload*off|offload=false|without offload|offload: false|no offload|offload disabled");
   const bool slow_words = s.book.mentions("slow|gpu util*%|gpu idle|util *%|why ");
   if (proof.empty() && !off_on_compare && !slow_words) return {};
   Claim out = claim(proof.empty() ? 0.7 : off_on_compare || proof.size() >= 2 ? 0.9 : 0.82, m("offload"), 2);

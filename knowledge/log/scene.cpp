@@ -28,8 +28,8 @@ int find_world(const LogBook& book) {
   };
   for (const int index : book.find("core", "world").lines) {
     const std::string low = replace_all(book.at(index).low, "\"", "");
-    for (const std::string_view key :
-         {"world_size=", "world_size =", "world_size:", "world_size(", "world size:", "world size ", "nranks "}) {
+    for (const std::string_view key : {"world_size=", "world_size =", "world_size:", "world_size(",
+                                       "world size:", "world size ", "world_size ", "nranks "}) {
       take(world, integer_after(low, key));
     }
     take(world, integer_after(low, "starting with "));
@@ -48,7 +48,7 @@ int find_world(const LogBook& book) {
 // A single loss is a step's when a learning rate or a count of iterations stands beside it.
 bool one_training_step(const Scene& scene) {
   return scene.steps.size() == 1 &&
-         matches_any("lr|learning_rate|iter|epoch|grad_norm", scene.book.at(scene.steps.front().line).low);
+         matches_any("lr|learning_rate|iter|epoch|grad_norm|step", scene.book.at(scene.steps.front().line).low);
 }
 
 }  // namespace

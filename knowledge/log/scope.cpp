@@ -10,7 +10,7 @@ namespace fx::knowledge {
 const std::vector<Mark>& scope_marks() {
   static const std::vector<Mark> marks{
       {"distributed",
-       "torch.distributed|distributed-world-size|training on * gpus|building train, validation|rayactor|ppo_train|fsdpworker|actor/grad_norm|actor/pg_loss|timing_s/|raytaskerror|ray.exceptions|(taskrunner|(workerdict|nemo i]|nemo w]|nemo e]|composer.cli|composer/|torchtune|torchtitan|verl.|verl/|llamafactory|"
+       "torch.distributed|server socket has failed to listen on any local network|grpo step|grpo_|grpo trainer|distributed-world-size|training on * gpus|building train, validation|rayactor|ppo_train|fsdpworker|actor/grad_norm|actor/pg_loss|timing_s/|raytaskerror|ray.exceptions|(taskrunner|(workerdict|nemo i]|nemo w]|nemo e]|composer.cli|composer/|torchtune|torchtitan|verl.|verl/|llamafactory|"
        "llama-factory|info:swift|swift sft|axolotl|openrlhf|colossalai|gloo|\"module.|'module.|_orig_mod.| ddp|torch/"
        "distributed|torchrun|torchelastic|processgroupnccl|processgroupgloo|init_process_group|[c10d]|nccl|fsdp"
        "|fully_shard|fullysharded|deepspeed|accelerate "
@@ -64,8 +64,8 @@ Scope find_scope(const LogBook& book, bool has_losses) {
     return line.head.rank >= 0 && line.low.find("[rank") != std::string::npos;
   });
   // A benchmark of the fabric moves bytes, it trains nothing.
-  const bool benchmark =
-      static_cast<bool>(book.find("core", "benchmark")) && !torch && !has_losses && !book.find("core", "trainer");
+  const bool benchmark = static_cast<bool>(book.find("core", "benchmark")) && !torch && !has_losses &&
+                         !book.find("core", "trainer") && !book.find("core", "launched");
   // Tasks of srun or mpirun carry a number in front of each line.
   std::set<int> tasks;
   for (const auto& line : book.lines) {
