@@ -1,7 +1,9 @@
 #include <algorithm>
+#include <cmath>
 
 #include "knowledge/causes/cause.h"
 #include "knowledge/causes/echo.h"
+#include "knowledge/log/field_reader.h"
 #include "knowledge/log/quantity.h"
 
 namespace fx::knowledge {
@@ -34,7 +36,7 @@ std::vector<int> two_worlds(const Scene& s, const MarkView& m) {
     lines.push_back(line);
   }
   const bool files = std::any_of(lines.begin(), lines.end(), [&](int line) {
-    return matches_any("world_size_*_rank_|trained with|saved with|written by", s.book.at(line).low);
+    return matches_any("world_size_*_rank|trained with|saved with|written by", s.book.at(line).low);
   });
   if (s.world > 0 && files) counts.insert(s.world);
   if (!failed || counts.size() < 2) return {};
@@ -42,6 +44,20 @@ std::vector<int> two_worlds(const Scene& s, const MarkView& m) {
     return matches_any("error", s.book.at(a).low) && !matches_any("error", s.book.at(b).low);
   });
   return lines;
+}
+
+// Flat optimizer state that is a whole number of times as long as the rank's shard, after a resume.
+bool resumed_flat(const Scene& s, const MarkView& m, int line) {
+  const auto& low = s.book.at(line).low;
+  const auto a = number_after(low, "tensor a ("), b = number_after(low, "tensor b (");
+  if (!a || !b || *a < 100000 || *b < 100000 || !m("resume")) return false;
+  const double ratio = std::max(*a, *b) / std::min(*a, *b);
+  const auto* exception = s.exception_at(line);
+  const bool steps =
+      exception != nullptr && std::any_of(exception->frames.begin(), exception->frames.end(), [&](int frame) {
+        return phase_of_code(s.book.at(frame).low_body()) == Phase::kOptimizer;
+      });
+  return steps && ratio > 1.5 && std::abs(ratio - std::round(ratio)) < 1e-4;
 }
 
 Claim evaluate(const Scene& s, const MarkView& m) {
@@ -52,6 +68,11 @@ Claim evaluate(const Scene& s, const MarkView& m) {
       if (out.lines.size() < 4) out.show(line);
     }
     return out.show(m("resume"), 1);
+  }
+  for (const int line : m("flat").lines) {
+    if (!resumed_flat(s, m, line)) continue;
+    out.score = 0.88;
+    return out.show(line).show(m("resume"), 2).show(m("written"), 2);
   }
   std::vector<int> errors;
   for (const auto* name : {"key", "world", "size"}) {
@@ -96,8 +117,10 @@ CauseRule checkpoint_world_size_mismatch() {
        {"size",
         "size of tensor a*exp_avg|size of tensor a*flat|flat*numel*|flat*size mismatch|optim*size mismatch|size mismatch*flat|size mismatch*exp_avg"
         "|local shard*size|rng_state_*|random_states_|loader_state*rank|dataloader*state"},
+       {"flat", "size of tensor a (*must match the size of tensor b ("},
+       {"written", "written by|saved by|saved with|saved on"},
        {"count", "devices|world size|world_size|ranks|gpus|processes|data parallel size|dp size"},
-       {"resume", "loading the checkpoint|resum|load_state|loading states|restoring"}},
+       {"resume", "loading the checkpoint|resum|load_state|loading states|restor"}},
       evaluate};
 }
 

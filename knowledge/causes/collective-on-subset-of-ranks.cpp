@@ -39,6 +39,14 @@ void resume_apart(const Scene& s, const MarkView& m, int stalled, Claim& out) {
   for (std::size_t i = 0; i < lines.size() && i < 4; ++i) out.show(lines[i]);
 }
 
+// A rank names the collective that it calls: "sampler: all_reduce(counts)".
+bool names_call(const Scene& s, int line) {
+  const auto& row = s.book.at(line);
+  return row.rank >= 0 && !s.in_traceback(line) && row.low.find("->") == std::string::npos &&
+         !matches_any("watchdog|error|file \"|optype", row.low) &&
+         matches_any(": all_reduce(|: all_gather(|: barrier(|: broadcast(|: reduce(", row.low);
+}
+
 // Some ranks say that they go into a collective call where others say that they return.
 void branches_apart(const Scene& s, const MarkView& m, int stalled, Claim& out) {
   std::vector<int> entering, leaving;
@@ -46,6 +54,7 @@ void branches_apart(const Scene& s, const MarkView& m, int stalled, Claim& out) 
     const auto& low = s.book.at(line).low;
     if (line > stalled) continue;
     if (matches_any("-> return|-> exit|-> skip|-> leave|-> continue", low)) leaving.push_back(line);
+    if (names_call(s, line)) entering.push_back(line);
     if (matches_any("-> *all_reduce|-> *all_gather|-> *state_dict|-> *gather(|-> *barrier|-> *broadcast", low))
       entering.push_back(line);
   }
@@ -57,6 +66,27 @@ void branches_apart(const Scene& s, const MarkView& m, int stalled, Claim& out) 
     for (std::size_t i = 0; i < lines->size() && i < 2; ++i) out.show((*lines)[i]);
   }
   if (inside.size() == 1) out.root(*inside.begin());
+}
+
+// Ranks print the same thing, empty on some: what is reduced for each of its keys is reduced on the others only.
+void empty_apart(const Scene& s, const MarkView& m, int stalled, Claim& out) {
+  for (const int line : m("empty").lines) {
+    const auto body = s.book.at(line).low_body();
+    const auto bare = body.substr(0, body.size() < 2 ? 0 : body.size() - 2);
+    if (line > stalled || s.book.at(line).rank < 0 || bare.size() < 12 || (body.back() != '}' && body.back() != ']'))
+      continue;
+    for (int other = std::max(0, line - 16); other < line + 16 && other < static_cast<int>(s.book.lines.size());
+         ++other) {
+      const auto& row = s.book.at(other);
+      if (row.rank < 0 || row.rank == s.book.at(line).rank || row.low_body().substr(0, bare.size()) != bare ||
+          row.low_body().size() < body.size() + 4)
+        continue;
+      out.score = std::max(out.score, 0.88);
+      out.show(other).show(line);
+      if (out.root_rank.value_or(row.rank) == row.rank) out.root(row.rank);
+      return;
+    }
+  }
 }
 
 // Some ranks say that they end by a decision of their own while others say that they go on, and only those wait in
@@ -127,9 +157,12 @@ Claim evaluate(const Scene& s, const MarkView& m) {
   resume_apart(s, m, stall.first, out);
   branches_apart(s, m, stall.first, out);
   stopped_apart(s, m, stall, out);
+  empty_apart(s, m, stall.first, out);
   if (out.score == 0 && m("file_branch")) {
     const auto ranks = s.book.ranks_of(m("file_branch").lines);
-    const auto apart = differing_counts(s.book, m("file_branch").lines).lines;
+    const auto sides = differing_counts(s.book, m("file_branch").lines);
+    const auto& apart = sides.lines;
+    if (sides.odd.size() == 1) out.root(*sides.odd.begin());
     if (!apart.empty() || ranks.size() >= 2) out.score = apart.empty() ? 0.78 : 0.85;
     for (const int line : apart) {
       if (out.lines.size() < 4) out.show(line);
@@ -149,6 +182,7 @@ Claim evaluate(const Scene& s, const MarkView& m) {
   for (std::size_t i = 0; i < stall.moves.size() && out.lines.size() < 8; ++i) out.show(stall.moves[i]);
   if (out.root_rank) return out;
   if (stall.savers.size() == 1) return out.root(*stall.savers.begin());
+  if (const auto guarded = s.book.ranks_of(stall.guards); guarded.size() == 1) return out.root(*guarded.begin());
   const bool main_only = std::any_of(stall.guards.begin(), stall.guards.end(), [&](int line) {
     return matches_any("is_main_process|== 0|zero|main_process|is_rank_0|rank0|is_master|rank_zero",
                        s.book.at(line).low);
@@ -164,9 +198,10 @@ CauseRule collective_on_subset_of_ranks() {
       {{"file_branch",
         "exists=|is_file=|found=true|found=false|file exists|not found, *training|checkpoint found|no checkpoint|exists: true"
         "|exists: false|os.path.exists|cache hit|cache miss|found cache"},
+       {"empty", "{}|[]"},
        {"resume", "checkpoint|resum|scratch|fresh start"},
        {"decision",
-        "-> return|-> exit|-> leave|-> *all_reduce|-> *all_gather|-> *state_dict|-> *gather(|-> *barrier|-> *broadcast|-> stop|-> epoch|-> saving|-> not|-> skip|-> continue|patience|converged|stop flag|early stop|should_stop|should_save"},
+        ": all_reduce(|: all_gather(|: barrier(|: broadcast(|: reduce(|-> return|-> exit|-> leave|-> *all_reduce|-> *all_gather|-> *state_dict|-> *gather(|-> *barrier|-> *broadcast|-> stop|-> epoch|-> saving|-> not|-> skip|-> continue|patience|converged|stop flag|early stop|should_stop|should_save"},
        {"engine", "update_weights|weight sync|weight update|weight transfer|vllm|sglang"}},
       evaluate};
 }

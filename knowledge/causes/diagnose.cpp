@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 
 #include "base/secret.h"
 #include "base/text.h"
@@ -11,6 +12,7 @@
 #include "knowledge/causes/engine_run.h"
 #include "knowledge/causes/harmless.h"
 #include "knowledge/causes/reconcile.h"
+#include "knowledge/log/field_reader.h"
 #include "knowledge/log/log_reader.h"
 
 namespace fx::knowledge {
@@ -60,13 +62,36 @@ std::vector<int> with_exceptions(const Scene& scene, const std::vector<int>& lin
   return out;
 }
 
+// Lines that no rank wrote: one names the rank in its text, or NCCL's device tells it on a single host, or one process
+// alone was killed.
+std::optional<int> unspoken_root(const Scene& scene, const Claim& claim) {
+  const auto& book = scene.book;
+  std::set<int> named, devices, all_devices;
+  std::set<std::string> hosts;
+  for (const int line : claim.lines) {
+    if (const auto rank = integer_after(book.at(line).low, " on rank "); rank && *rank >= 0 && *rank < 1000000)
+      named.insert(static_cast<int>(*rank));
+    if (book.at(line).head.local_rank >= 0) devices.insert(book.at(line).head.local_rank);
+  }
+  if (named.size() == 1) return *named.begin();
+  for (const auto& line : book.lines) {
+    if (line.head.local_rank >= 0) all_devices.insert(line.head.local_rank), hosts.insert(line.head.host);
+  }
+  if (devices.size() == 1 && all_devices.size() > 1 && hosts.size() == 1) return *devices.begin();
+  const bool raised = std::any_of(scene.exceptions.begin(), scene.exceptions.end(),
+                                  [&](const ExceptionEvent& event) { return !is_echo(book.at(event.line).low); });
+  const int own = raised ? -1 : scene.failed_by_itself();
+  return own >= 0 ? std::optional<int>(own) : std::nullopt;
+}
+
 // Where a claim leaves it open: the rank that failed alone, if no other rank's line is part of the proof.
 std::optional<int> root_of(const Scene& scene, const Claim& claim) {
   if (claim.root_rank) return claim.root_rank;
   const auto lone = lone_raiser(scene);
   const auto speaking = scene.book.ranks_of(claim.lines);
   const bool own = std::all_of(speaking.begin(), speaking.end(), [&](int rank) { return rank == lone; });
-  return own ? lone : std::nullopt;
+  if (lone && own) return lone;
+  return speaking.empty() ? unspoken_root(scene, claim) : std::nullopt;
 }
 
 Cause cause_of(const Scene& scene, const Weighed& weighed, double confidence) {

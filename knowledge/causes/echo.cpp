@@ -49,7 +49,8 @@ std::optional<int> lone_raiser(const Scene& scene) {
   const bool outlived =
       rank >= 0 && std::any_of(book.lines.begin() + first, book.lines.end(),
                                [&](const LogLine& line) { return line.rank >= 0 && line.rank != rank; });
-  return outlived || (rank >= 0 && ended_alone(scene, rank)) ? std::optional<int>(rank) : std::nullopt;
+  // The main rank's log alone may be all that was kept; another rank's exception was seen among the others' silence.
+  return outlived || rank > 0 || (rank == 0 && ended_alone(scene, rank)) ? std::optional<int>(rank) : std::nullopt;
 }
 
 bool stopped(const Scene& scene) {

@@ -17,7 +17,7 @@ Claim evaluate(const Scene& s, const MarkView& m) {
   }
   for (std::size_t i = 0; i < host.proof.size() && i < 4; ++i) out.show(host.proof[i]);
   for (std::size_t i = 0; i < host.figures.size() && i < 2; ++i) out.show(host.figures[i]);
-  for (std::size_t i = 0; i < host.killed.size() && i < 2; ++i) out.show(host.killed[i]);
+  for (std::size_t i = 0; i < host.killed.size() && i < 3; ++i) out.show(host.killed[i]);
   return out;
 }
 

@@ -16,7 +16,7 @@ const std::vector<Mark>& host_memory_marks() {
        "|oom killer|out-of-memory handler|invoked oom|memory limit*exceeded"},
       {"host_memory",
        "rss*gib|rss*gb|anon-rss|gib total|free -g|free -h|mem=|memory used|memory.max|memory limit|available*gib|host "
-       "memory|host ram|cpu memory|ram usage"
+       "memory|cpu virtual memory|htop|host ram|cpu memory|ram usage"
        "|shmem|mem:_|memory users|swap|vms |memavailable|%mem|maxrss|reqmem|memory.current|cpu_ram|pin_memory|cpu ram"},
       {"host_load",
        "loading checkpoint shards|loading model|from_pretrained|loading weights|loading base|building _|creating _|loading "
@@ -44,7 +44,12 @@ HostMemory judge_host_memory(const Scene& scene) {
     if (!elsewhere && !gpu) out.proof.push_back(line);
   }
   for (const auto& exit : scene.exits) {
-    if (exit.signal == 9) out.killed.push_back(exit.line);
+    if (exit.signal != 9) continue;
+    out.killed.push_back(exit.line);
+    // The launcher's summary says it in words below the code.
+    for (int below = book.below(exit.line), left = 2; below >= 0 && left > 0; below = book.below(below), --left) {
+      if (book.at(below).low.find("signal 9 (sigkill)") != std::string::npos) out.killed.push_back(below);
+    }
   }
   const int end = !out.proof.empty()    ? out.proof.front()
                   : !out.killed.empty() ? out.killed.front()

@@ -49,6 +49,10 @@ Claim evaluate(const Scene& s, const MarkView& m) {
   } else if (const auto odd = odd_interface(s); !odd.empty()) {
     out.score = 0.94;
     for (const int line : odd) out.show(line);
+  } else if (m("link_local")) {
+    // An address that no other host can reach.
+    out = claim(0.93, m("link_local"), 3);
+    out.show(m("wrong"), 3);
   } else if (m("wrong") && m("failure")) {
     // On one node the loopback is a fair choice.
     const bool several_nodes =
@@ -85,6 +89,8 @@ CauseRule nccl_wrong_socket_interface() {
         "no socket interface found|no interface found|unable to find address for"
         "|unable to find interface|could not find interface|interface*not found"
         "|no usable interface|device*does not exist|unable to resolve hostname to a|bad interface|is neither af_inet"},
+       {"link_local",
+        "connect to fe80:*failed|connect to 169.254.*failed|connect to fe80:*unreachable|connect to fe80:*timed out"},
        {"wrong",
         "bound to lo|[127.0.0.1]:|[127.0.1.1]:|using*docker0|using*virbr|using*[0]lo:|using lo|using*br-|docker0:|virbr0:|lo:127."
         "|127.0.1.1|169.254.|using*cni0|using*flannel|using*veth|using*tailscale|using*podman"},

@@ -61,6 +61,23 @@ std::vector<int> zero_weights(const Scene& s, const MarkView& m) {
   return out;
 }
 
+// It says that nothing is loaded, and the loss is that of no model from the first step on: not finite, or high and
+// still.
+Claim nothing_loaded(const Scene& s, const MarkView& m) {
+  Claim out;
+  if (!m("unloaded") || s.steps.size() < 2 || !s.exceptions.empty() || !s.ooms.empty()) return out;
+  const auto& first = s.steps.front();
+  const bool still = std::all_of(s.steps.begin(), s.steps.end(), [&](const StepEvent& step) {
+    return step.loss_finite && std::abs(step.loss - first.loss) < 0.02;
+  });
+  const bool broken =
+      std::none_of(s.steps.begin(), s.steps.end(), [](const StepEvent& step) { return step.loss_finite; });
+  const bool high = first.loss_finite && first.loss > 9.5 && first.loss < 13;
+  if (broken || (high && (still || m("pretrained")))) out.score = 0.92;
+  out.show(m("unloaded"), 3);
+  return out.show(first.line);
+}
+
 Claim evaluate(const Scene& s, const MarkView& m) {
   // Who says that he starts from scratch on purpose has nothing to load.
   if (m("scratch") && !m("expected")) return {};
@@ -70,6 +87,7 @@ Claim evaluate(const Scene& s, const MarkView& m) {
     for (std::size_t i = 0; i < zeros.size() && i < 4; ++i) out.show(zeros[i]);
     return out.show(m("sign"), 2);
   }
+  if (const Claim none = nothing_loaded(s, m); none.score > 0) return none;
   std::vector<int> little;
   for (const int line : m("counted").lines) {
     if (loads_little(s.book.at(line).low)) little.push_back(line);
@@ -137,6 +155,10 @@ CauseRule pretrained_weights_not_loaded() {
         "|load_weights: false|0 tensors loaded|loaded 0|initializing with random"
         "|checkpoint*is empty|empty state dict"},
        {"counted", "loaded|matched|restored|copied|mapped|load*keys|load*tensor|load*param"},
+       {"unloaded",
+        "no shard loaded|no weights loaded|nothing loaded|nothing was loaded|weights_path=none|weights_path: none|"
+        "weight_path=none|pretrained_path=none|pretrained_path: none|checkpoint_path=none|meta -> empty|left "
+        "uninitialized|left empty|weights were not loaded|weights not loaded|did not load the weights|load_weights=false"},
        {"skipped", "state_dict of*skipped|params from torch.empty|left as torch.empty"},
        {"wanted",
         "no checkpoint*found at /|checkpoint at /*not found|--load|load_path|initial_load|resume|--pretrained|expected|hf_assets|pretrained-checkpoint|should be|converted|load report|missing from the checkpoint"},

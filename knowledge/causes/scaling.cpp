@@ -4,6 +4,7 @@
 #include <array>
 #include <optional>
 
+#include "base/text.h"
 #include "knowledge/log/field_reader.h"
 
 namespace fx::knowledge {
@@ -45,6 +46,9 @@ long long workers_in(std::string_view low, bool nodes) {
     }
     return 0;
   };
+  if (nodes && matches_any("single node|one node|single host|single machine|one host|one machine", low)) return 1;
+  if (nodes && matches_any("both nodes|both hosts|two nodes|two hosts|2 hosts|two machines|both machines", low))
+    return 2;
   return nodes ? take(kNodes, kNodeKeys) : take(kGpus, kGpuKeys);
 }
 
@@ -97,13 +101,18 @@ Point read_point(std::string_view low, int line) {
 // Every line with a time or a rate, with the number of workers of its own or of the last line that told one.
 std::vector<Point> read_points(const Scene& scene, bool nodes) {
   std::vector<Point> out;
-  long long workers = 0;
+  const bool many =
+      scene.world > 8 || scene.book.mentions("node_rank|nnodes=2|nnodes 2|num_nodes=2|multi-node|two nodes");
+  long long workers = nodes && many ? 2 : 0;
   for (std::size_t i = 0; i < scene.book.lines.size() && out.size() < 2000; ++i) {
     const std::string_view low = scene.book.lines[i].low;
-    if (const auto own = workers_in(low, nodes); own > 0) workers = own;
-    if (workers == 0) continue;
+    // A remark in brackets speaks of another run.
+    const bool remark = !trim(low).empty() && trim(low).front() == '(';
+    const auto own = workers_in(low, nodes);
+    if (own > 0 && !remark) workers = own;
+    if (workers == 0 && own == 0) continue;
     Point point = read_point(low, static_cast<int>(i));
-    point.workers = workers;
+    point.workers = own > 0 ? own : workers;
     if (point.seconds > 0 || point.rate > 0) out.push_back(point);
   }
   return out;

@@ -45,7 +45,9 @@ Claim evaluate(const Scene& s, const MarkView& m) {
   if (ranks.size() == 1 && !first_process) return out.root(*ranks.begin());
   const bool waits_for_zero =
       first_process || s.book.mentions("from [0]|check rank 0 logs for faulty rank|retrieving ncclunique");
-  return out.root(waits_for_zero || (ranks.size() == 1 && *ranks.begin() == 0) ? std::optional<int>(0) : std::nullopt);
+  const bool main_works = !s.desync.timed_out.empty() && s.desync.timed_out.count(0) == 0;
+  return out.root(waits_for_zero || main_works || (ranks.size() == 1 && *ranks.begin() == 0) ? std::optional<int>(0)
+                                                                                             : std::nullopt);
 }
 
 }  // namespace

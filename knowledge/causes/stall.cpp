@@ -167,8 +167,7 @@ Counted read_counted(std::string_view text) {
     if (const std::size_t length = truth_at(text, i); length > 0) {
       (out.numbers += text.substr(i, length)) += ' ';
       out.shape += '#';
-      i += length;
-      continue;
+      break;  // what follows tells what came of it
     }
     if (!digit(i)) {
       out.shape += text[i++];

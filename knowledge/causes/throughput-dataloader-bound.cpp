@@ -33,8 +33,9 @@ Claim evaluate(const Scene& s, const MarkView& m) {
   for (const int line : m("data").lines) {
     const auto& low = s.book.at(line).low;
     double wait = -1;
-    for (const std::string_view key : {"data_wait", "data_time:", "data_time", "data time:", "data time",
-                                       "data wait:", "data wait", "data_load", "fetch_time", "data:", "dataloading"}) {
+    for (const std::string_view key :
+         {"data_wait", "data_time:", "data_time", "data time:", "data time", "data wait:", "data wait",
+          "loader wait:", "loader wait", "loader_wait", "data_load", "fetch_time", "data:", "dataloading"}) {
       const auto at = low.find(key);
       if (at == std::string::npos || wait >= 0) continue;
       auto from = at + key.size();
@@ -52,7 +53,8 @@ Claim evaluate(const Scene& s, const MarkView& m) {
       if (key == "compute" || key == "forward") whole = whole < 0 ? whole : whole + std::max(0.0, wait);
     }
     const bool percent = wait != 0 && matches_any("data*% of|dataloader*%", low) && large_share(low);
-    if ((wait > 0 && whole > 0 && wait > 0.4 * whole) || percent ||
+    const bool long_wait = wait >= 2 && whole > 0 && wait > 0.2 * whole;
+    if ((wait > 0 && whole > 0 && wait > 0.4 * whole) || long_wait || percent ||
         matches_any(
             "waiting for data|waits for data|data starv|gpu*idle*data|idle*next(|gap*next(|wait*next(|blocked*next(|idle*loader|stall*loader|wait*loader|next(*% of|loader*% of",
             low))

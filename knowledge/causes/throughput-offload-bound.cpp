@@ -15,7 +15,11 @@ bool set_to_offload(const Scene& s) {
     const std::string value = s.setting(key);
     if (!value.empty() && !matches_any("false|none|null", value) && value != "0") return true;
   }
-  return false;
+  // Nested: offload_optimizer.device = cpu
+  return std::any_of(s.config.begin(), s.config.end(), [](const auto& setting) {
+    return matches_any("offload_optimizer.device|offload_param.device", setting.first) &&
+           !matches_any("none|null", setting.second);
+  });
 }
 
 // Some line speaks of offload other than as a setting that is off.
@@ -55,10 +59,11 @@ Claim evaluate(const Scene& s, const MarkView& m) {
   if (proof.empty() && !off_on_compare && !slow_words) return {};
   Claim out = claim(proof.empty() ? 0.7 : off_on_compare || proof.size() >= 2 ? 0.9 : 0.82, m("offload"), 2);
   if (s.book.mentions("data_wait|data_time|data wait|dataloader*wait")) out.score -= 0.15;
+  if (!proof.empty()) out.show(proof.back()).show(proof[proof.size() / 2]);
   for (const int line : proof) {
     if (out.lines.size() < 6) out.show(line);
   }
-  return out;
+  return out.show(m("usage"), 2);
 }
 
 }  // namespace
@@ -67,9 +72,10 @@ CauseRule throughput_offload_bound() {
   return {
       "throughput-offload-bound",
       {{"offload",
-        "cpu_offload|offload_params|offload optimizer|optimizer offload|cpu offload|fsdp_offload|offloading|offload_optimizer|cpuoffload|cpuadam|cpu adam|cpu_adam"
+        "adam optimizer #*arithmetic capability|cpu_offload|offload_params|offload optimizer|optimizer offload|cpu offload|fsdp_offload|offloading|offload_optimizer|cpuoffload|cpuadam|cpu adam|cpu_adam"
         "|zero-offload|optimizer*on cpu|offload_policy|offload*: true|offload=true|param*offload"
         "|cpu optimizer|offload_param"},
+       {"usage", "nvidia-smi|_cpu (|top: |gpu util|cpu util"},
        {"time",
         "h2d|d2h|optimizer_step|optimizer step|copy|memcpy|host to device|pcie|step_time|s/it"
         "|sec/it|s/step|gpu util|cpu util|step time|tokens/s|tokens/sec|samples/s|optim*s|util"}},

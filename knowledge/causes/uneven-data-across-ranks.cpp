@@ -116,6 +116,7 @@ std::optional<int> shorter_of(const Scene& s, const std::vector<int>& lines) {
 
 std::optional<int> origin(const Scene& s, const DataTalk& data, int left) {
   if (data.counts.odd.size() == 1) return *data.counts.odd.begin();
+  if (data.dry.size() == 1 && s.book.mentions("stopiteration|exhausted")) return *data.dry.begin();
   if (const int suspect = s.desync.suspect(); suspect >= 0) return suspect;
   if (left >= 0) return left;
   if (data.counts.lines.size() == 2) return shorter_of(s, data.counts.lines);
@@ -139,6 +140,9 @@ Claim evaluate(const Scene& s, const MarkView& m) {
   }
   for (const int line : s.desync.lines) {
     if (out.lines.size() < 7) out.show(line);
+  }
+  for (std::size_t i = 0; i < s.timeouts.size() && i < 2; ++i) {
+    if (out.lines.size() < 7) out.show(s.timeouts[i].line);
   }
   for (const int line : left >= 0 ? s.book.find("core", "step").lines : std::vector<int>{}) {
     if (s.book.at(line).rank == left && line < stall.first) out.lines.insert(out.lines.begin(), line);

@@ -14,6 +14,8 @@ Claim evaluate(const Scene& s, const MarkView& m) {
   }
   if (only_embedding) {
     out.score = 0.94;
+  } else if (rows.empty() && m("table")) {
+    out = claim(0.88, m("table"), 3);
   } else if (rows.empty() && m("tensor") && m("vocab")) {
     const bool error_near = s.book.mentions(
         "error*size of tensor a|error*shape mismatch|error*vocab|error*sizes do not "
@@ -35,7 +37,10 @@ Claim evaluate(const Scene& s, const MarkView& m) {
 
 CauseRule vocab_size_mismatch() {
   return {"vocab-size-mismatch",
-          {{"tensor",
+          {{"table",
+            "error*word_embeddings*expected (*got (|error*embed_tokens*expected (*got (|error*lm_head*expected (*got (|"
+            "error*wte*expected (*got (|error*output_layer*expected (*got ("},
+           {"tensor",
             "size of tensor a (|shape mismatch|sizes do not match|size mismatch|cannot copy*shape"
             "|shape of tensor|expected shape"},
            {"vocab", "vocab|embed_tokens|lm_head|resize_token|word_embeddings|wte|tokenizer|padding*multiple"},

@@ -108,12 +108,18 @@ void find_behind_by_timeout(const std::vector<CollectiveTimeout>& timeouts, Desy
   }
   long long most = -1;
   for (const auto& [rank, row] : first) most = std::max(most, row->sequence);
+  std::set<long long> others;
   for (const auto& [rank, row] : first) {
-    if (row->sequence == most) continue;
+    if (row->sequence == most) {
+      out.ahead = rank;
+      continue;
+    }
+    others.insert(row->sequence);
     out.behind.insert(rank);
     out.lines.push_back(row->line);
     out.sequence = most;
   }
+  if (others.size() != 1 || out.behind.size() < 2 || out.behind.size() + 1 != first.size()) out.ahead = -1;
 }
 
 void find_absent(const std::set<int>& seen, int world, Desync& out) {
@@ -131,7 +137,7 @@ void find_absent(const std::set<int>& seen, int world, Desync& out) {
 
 int Desync::suspect() const {
   if (behind.size() == 1) return *behind.begin();
-  if (!behind.empty()) return -1;
+  if (!behind.empty()) return ahead;
   if (differing.size() == 1 && !sides_equal) return *differing.begin();
   if (!differing.empty()) return -1;
   return absent.size() == 1 ? *absent.begin() : -1;
@@ -142,10 +148,13 @@ Desync find_desync(const std::vector<CollectiveTimeout>& fired, const std::vecto
   Desync out;
   const auto timeouts = with_groups(fired, status);
   std::map<Place, std::vector<Row>> by_place;
+  // Old versions print no numbers: who timed out together stands in the same place.
+  const bool numbered =
+      std::any_of(timeouts.begin(), timeouts.end(), [](const auto& row) { return row.sequence >= 0; });
   for (const auto& row : timeouts) {
     if (row.rank < 0) continue;
     out.timed_out.insert(row.rank);
-    if (row.sequence < 0) continue;
+    if (row.sequence < 0 && (numbered || row.operation.empty())) continue;
     by_place[{row.group, row.sequence}].push_back(
         {row.line, row.rank,
          what_of(row.operation, std::to_string(row.elements_in) + "/" + std::to_string(row.elements_out)),

@@ -14,6 +14,7 @@ struct Desync {
   std::set<int> behind;      // enqueued fewer collectives than the others, or timed out at a lower number
   std::set<int> differing;   // other operation or sizes than the majority at one number
   std::set<int> absent;      // never reported while nearly all others did
+  int ahead = -1;            // the one rank at a higher number than all the others, who are together
   bool sides_equal = false;  // differing: the two sides are equally large, so neither is the odd one
   std::vector<int> lines;    // proof, most telling first
   long long sequence = -1;   // the number where the ranks part

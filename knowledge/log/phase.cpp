@@ -96,7 +96,13 @@ std::string_view to_string(Phase phase) {
 }
 
 Phase phase_of_code(std::string_view low) {
-  const Phase phase = lookup(kCode, low);
+  Phase phase = lookup(kCode, low);
+  // What a result is called says less than the call that makes it.
+  if (const auto assigned = low.find(" = "); phase == Phase::kLogits && assigned != std::string_view::npos &&
+                                             low.substr(0, assigned).find('(') == std::string_view::npos) {
+    const Phase called = lookup(kCode, low.substr(assigned + 3));
+    if (called != Phase::kUnknown) phase = called;
+  }
   // Inside attention a softmax is over scores, not over the vocabulary.
   const bool scores = phase == Phase::kLogits && matches_any("attn|attention|_scores|sdpa|scaled_dot_product", low);
   return scores ? Phase::kForward : phase;

@@ -64,7 +64,9 @@ bool zero_beside(std::string_view low, std::size_t at, std::size_t length) {
   std::string_view rest = low.substr(at + length, 48);
   const auto sign = rest.find_first_of(":=");
   const auto first = rest.find_first_of("0123456789");
-  if (first == std::string_view::npos || (sign == std::string_view::npos && first > 12) || first < sign + 1)
+  const bool beside = first <= 2;
+  if (first == std::string_view::npos || (sign == std::string_view::npos && first > 12) ||
+      (!beside && first < sign + 1))
     return false;
   if (rest[first] != '0') return false;
   const char next = first + 1 < rest.size() ? rest[first + 1] : ' ';
