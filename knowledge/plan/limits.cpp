@@ -86,6 +86,15 @@ void add_buckets(const Plan& plan, std::vector<std::string>& out) {
       "5e8), two of them with overlap_comm.");
 }
 
+// Megatron and nanotron free the 16-bit gradient once it is added to the fp32 one.
+void add_gradients(const Plan& plan, std::vector<std::string>& out) {
+  const Setting& s = plan.chosen.setting;
+  if (s.sharding != Sharding::kZero1 || s.tuned || is_lora(s) || s.amp || s.reduce_bytes <= s.param_bytes) return;
+  out.push_back(
+      "Gradients are taken to be kept once, in fp32. DeepSpeed's bf16 optimizer keeps 16-bit ones beside them: " +
+      gib_text(s.param_bytes * rank_model(plan.shape, plan.count, s).params()) + " more a GPU.");
+}
+
 void add_offload(const Plan& plan, std::vector<std::string>& out) {
   if (!plan.chosen.setting.offload || plan.machine.cpu) return;
   out.push_back(
@@ -103,6 +112,7 @@ void set_limits(Plan& plan) {
   add_experts(plan, plan.limits);
   add_tensor_parallel(plan, plan.limits);
   add_buckets(plan, plan.limits);
+  add_gradients(plan, plan.limits);
   add_offload(plan, plan.limits);
 }
 

@@ -27,6 +27,18 @@ TEST(Plan, SaysWhatItsArgumentsLeaveOpen) {
   EXPECT_FALSE(mentions(limits("1"), "no_sync"));
 }
 
+TEST(Plan, SaysWhichLibrariesKeepMore) {
+  const auto limits = [](const char* training) {
+    return plan_of(kMistral, R"({"gpu":"H100","gpus_per_node":8})", training).limits;
+  };
+  const char* pipeline = R"({"method":"full","seq_len":4096,"micro_batch":1,"sharding":"zero1","reduce_dtype":"fp32"})";
+  EXPECT_TRUE(mentions(limits(pipeline), "bf16 optimizer"));
+  const std::string wrapped = R"({"method":"full","seq_len":8192,"micro_batch":8,"sharding":"fsdp1","cpu_offload":false,
+    "activation_checkpointing":"full","loss_impl":"liger")";
+  EXPECT_TRUE(mentions(limits((wrapped + "}").c_str()), "use_cache"));
+  EXPECT_FALSE(mentions(limits((wrapped + R"(,"use_cache":true})").c_str()), "use_cache"));
+}
+
 TEST(Plan, SaysWhereItDoesNotMeetWhatWasAsked) {
   const auto says = [](const char* hardware, const char* training, const char* words) {
     const Plan plan = plan_of(kLlama8, hardware, training);

@@ -39,7 +39,7 @@ double speed_with_attention(const Plan& plan, double tflops) {
   return speed_of(plan, plan.chosen.setting, machine);
 }
 
-// ZeRO-1 and DDP may be Megatron's, with its hand-fused kernels.
+// ZeRO-1 and DDP may be Megatron's, and expert parallelism come, with hand-fused kernels.
 double speed_with_tuned_kernels(const Plan& plan) {
   Setting tuned = plan.chosen.setting;
   tuned.tuned = true;
@@ -60,9 +60,9 @@ void set_speed_range(Plan& plan) {
     const Gpu& gpu = plan.machine.gpu;
     low = std::min(low, speed_with_attention(plan, kOldKernels * gpu.attention_tflops));
     high = std::max(high, speed_with_attention(plan, std::max(gpu.attention_tflops, kNewestShare * gpu.peak_tflops)));
-    const Sharding sharding = plan.chosen.setting.sharding;
-    if (sharding == Sharding::kZero1 || sharding == Sharding::kDdp)
-      high = std::max(high, speed_with_tuned_kernels(plan));
+    const Setting& s = plan.chosen.setting;
+    const bool maybe_tuned = s.sharding == Sharding::kZero1 || s.sharding == Sharding::kDdp || s.ep > 1;
+    if (maybe_tuned) high = std::max(high, speed_with_tuned_kernels(plan));
   }
   plan.speed_low = low * (1 - kSpread);
   plan.speed_high = high * (1 + kSpread);

@@ -59,6 +59,17 @@ TEST(Speed, ACpusOwnMeasuredRateReplacesTheTable) {
   EXPECT_GT(fast, 2 * slow);
 }
 
+TEST(Speed, TheRangeReachesOtherAttentionKernels) {
+  const auto width = [](const char* seq) {
+    const Plan plan = plan_of(kLlama8, R"({"gpu":"H100","gpus_per_node":8})",
+                              (std::string(R"({"method":"full","micro_batch":1,"sharding":"fsdp2","cp":8,"seq_len":)") +
+                               seq + R"(,"activation_checkpointing":"full"})")
+                                  .c_str());
+    return plan.speed_high / plan.speed_low;
+  };
+  EXPECT_GT(width("1048576"), 1.5 * width("8192"));
+}
+
 TEST(Speed, AHeadWhoseRowsAreNotAlignedIsSlow) {
   const auto gemm = [](const char* vocab) {
     return plan_of((std::string(R"({"model_type":"gpt2","n_embd":768,"n_layer":12,"n_head":12,"vocab_size":)") + vocab +
