@@ -58,8 +58,8 @@ constexpr double kCastTraffic = 6, kFusedCastTraffic = 2;
 // write 4.
 constexpr double kWidenTraffic = 6;
 
-// And that PyTorch's own mix of pointwise kernels and of norms and losses, which reduce, does: a LayerNorm forward and
-// backward over 8,192 x 4,096 in 509 us on an A100 (pytorch/pytorch b6f28334) is half of it.
+// Share of the memory bandwidth that PyTorch's own mix of pointwise kernels and of norms and losses, which reduce,
+// reaches: a LayerNorm forward and backward over 8,192 x 4,096 in 509 us on an A100 (pytorch/pytorch b6f28334) is half.
 constexpr double kKernelShare = 0.7;
 
 struct Rates {
@@ -165,6 +165,20 @@ double head_share(const RankModel& rank, const Setting& s, const LayerTime& laye
   return std::clamp(1 - spare / seconds, 0.0, 1.0);
 }
 
+// Operations that the host launches for one layer's forward.
+double layer_operations(const ModelShape& m, const Setting& s) {
+  double ops =
+      (s.compile || s.loss == Loss::kFused || s.tuned ? kFusedLayerOps : kLayerOps) + kAdapterOps * s.adapted_modules;
+  if (m.is_moe()) {
+    const double local = m.experts / s.ep;
+    ops +=
+        s.loops_experts() ? kExpertOps * local : kGroupedOps + local * (kGroupedExpertOps + (s.fp8 ? kExpertCasts : 0));
+  }
+  if (s.tp > 1 && !s.tuned) ops += kTensorOps;
+  if (is_fsdp(s.sharding)) ops += s.sharding == Sharding::kZero3 ? kZeroUnitOps : kUnitOps;
+  return ops;
+}
+
 }  // namespace
 
 ComputeTime compute_time(const RankModel& rank, const Setting& s, const Machine& machine, double tokens) {
@@ -192,17 +206,8 @@ ComputeTime compute_time(const RankModel& rank, const Setting& s, const Machine&
   t.dequant = passes * (2 + again);
   t.forward = layers * (f.gemm + f.attention + f.elementwise) + head + loss / 2 + passes;
   t.backward = t.gemm + t.attention + t.elementwise + t.dequant - t.forward;
-  double ops =
-      (s.compile || s.loss == Loss::kFused || s.tuned ? kFusedLayerOps : kLayerOps) + kAdapterOps * s.adapted_modules;
-  if (rank.shape.is_moe()) {
-    const double local = rank.shape.experts / s.ep;
-    ops +=
-        s.loops_experts() ? kExpertOps * local : kGroupedOps + local * (kGroupedExpertOps + (s.fp8 ? kExpertCasts : 0));
-  }
-  if (s.tp > 1 && !s.tuned) ops += kTensorOps;
-  if (is_fsdp(s.sharding)) ops += s.sharding == Sharding::kZero3 ? kZeroUnitOps : kUnitOps;
   const double per_op = s.compile ? kCompiledLaunch : kEagerLaunch;
-  const double forward_launch = machine.cpu ? 0 : layers * ops * per_op;
+  const double forward_launch = machine.cpu ? 0 : layers * layer_operations(rank.shape, s) * per_op;
   t.launch = forward_launch * (3 + again);
   const auto drained = [](double device, double host) {
     return std::max(device, host) + kDrain * std::min(device, host);

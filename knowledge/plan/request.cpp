@@ -114,7 +114,7 @@ const Fields<DataArgs>& data_fields() {
           .add("example_tokens", &DataArgs::example_tokens,
                "mean tokens of an example where examples are not packed: each batch is padded to its longest, "
                "training.seq_len at most")
-          .above(0)
+          .min(1)
           .max(1e8);
   return fields;
 }
