@@ -62,6 +62,13 @@ double quantized_input(const Setting& s) {
   return kept * (held ? 2 : 1);
 }
 
+// Bytes an entry of an adapter's own copy of its input: peft casts it to the adapters' fp32, unless autocast casts it
+// back or sharding keeps one dtype.
+double adapter_copy(const Setting& s) {
+  const bool fp32 = s.sharding == Sharding::kNone && !s.amp_asked && !s.own_loop && s.master_bytes > s.param_bytes;
+  return fp32 ? 4 : element_bytes(s);
+}
+
 // What projections keep of their inputs: the normed tensors in front of attention and MLP, and the product in front of
 // the down projection. The attention's output is kept by the attention.
 double input_bytes(const ModelShape& m, const Setting& s, double width) {
@@ -69,7 +76,7 @@ double input_bytes(const ModelShape& m, const Setting& s, double width) {
   if (!is_lora(s)) return scale * kInput * inputs;
   const double quantized = s.quant == Quant::kNone ? 0 : scale * quantized_input(s) * inputs;
   return quantized + (s.loss == Loss::kFused ? scale * kInput * s.adapter_inputs
-                                             : (element_bytes(s) + kAdapterMask) * s.adapted_width);
+                                             : (adapter_copy(s) + kAdapterMask) * s.adapted_width);
 }
 
 double active_mlp_width(const ModelShape& m) {

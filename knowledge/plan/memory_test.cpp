@@ -108,6 +108,17 @@ TEST(Memory, PreparationOfAFourBitModelWidensWhatIsNotQuantised) {
               2 * (norms + both_ends), 1);
 }
 
+TEST(Memory, AdaptersWithoutAutocastCopyTheirInputsInFp32) {
+  const auto kept = [](const char* more) {
+    return share(
+        on_one(kMistral, std::string(R"("method":"lora","activation_checkpointing":"none","loss_impl":"standard",
+                                                "master_dtype":"fp32")") +
+                             more),
+        "activations");
+  };
+  EXPECT_NEAR(kept("") - kept(R"(,"amp":true)"), 2.0 * 2 * 4096 * 32 * 1024, 1);
+}
+
 TEST(Memory, APreparedFourBitModelHandsOnFp32) {
   const auto input = [](const char* more) {
     const Plan plan = on_one(kMistral, std::string(R"("method":"qlora","activation_checkpointing":"full",)") + more);
