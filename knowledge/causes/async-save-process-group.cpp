@@ -36,6 +36,20 @@ Claim evaluate(const Scene& s, const MarkView& m) {
     return out;
   }
   if (!m("async")) return {};
+  // A background save's collective met one of the training thread's: one group serves both.
+  const auto own = s.book.lines_matching(
+      "async*thread: *gather|async*thread: *all_|async*thread: *broadcast|ckpt*thread: *gather|ckpt*thread: *all_|"
+      "checkpoint thread: *gather|background*thread: *gather|background*thread: *all_",
+      4);
+  if (!own.empty() && !s.desync.differing.empty()) {
+    Claim out;
+    out.score = 0.92;
+    for (const int line : own) out.show(line);
+    for (const int line : s.desync.lines) {
+      if (out.lines.size() < 6) out.show(line);
+    }
+    return out;
+  }
   std::vector<int> failed;
   for (const int line : m("failed").lines) {
     if (matches_any("error|exception|assert|failed|detected missing", s.book.at(line).low)) failed.push_back(line);

@@ -54,9 +54,11 @@ void taken_twice(const Scene& s, const MarkView& m, Claim& out) {
 
 // One writer took a file away that another one then misses.
 void missed_by_another(const Scene& s, const MarkView& m, Claim& out) {
+  int looked = 0;
   for (const auto& exception : s.exceptions) {
     const auto& missed = s.book.at(exception.line);
     if (!matches_any("no such file", missed.low)) continue;
+    if (out.score > 0 || ++looked > 64) return;  // linear, however many are missed
     for (const int line : m("taking").lines) {
       const auto& taken = s.book.at(line);
       const auto name = last_name(taken.low);
@@ -77,7 +79,7 @@ Claim evaluate(const Scene& s, const MarkView& m) {
   for (const auto& exception : s.exceptions) {
     const auto& low = s.book.at(exception.line).low;
     if (!matches_any(
-            "no such file|parent directory*does not exist|file exists|file already exists|directory not empty|fileexistserror|errno 17|errno 39|permission",
+            "no such file|parent directory*does not exist|file exists|file already exists|destination path*already exists|directory not empty|fileexistserror|errno 17|errno 39|permission",
             low))
       continue;
     if (!names_checkpoint(s, exception) && m("announced").count == 0) continue;

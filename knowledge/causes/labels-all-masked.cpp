@@ -53,7 +53,7 @@ CauseRule labels_all_masked() {
   return {
       "labels-all-masked",
       {{"mask",
-        "could not find response key|could not find instruction key|response template*not found"
+        "labels*all ignore_index|every token*is prompt|no trainable token|no token*to train on|could not find response key|could not find instruction key|response template*not found"
         "|could not find*template|this instance will be ignored in loss|tokenization mismatch|(ignored)|all labels*-100"
         "|labels*all -100|labels are -100|labels*masked|valid tokens: 0|valid tokens=0"
         "|valid_tokens=0|num_valid*=0|supervised tokens: 0|supervised tokens=0"
@@ -63,7 +63,7 @@ CauseRule labels_all_masked() {
         "|label tokens: 0|labels: 0/|non-masked*: 0|labels != -100*0|0 labels|zero valid"
         "|completion*truncated|no target tokens|all tokens*masked"},
        {"count",
-        "target_token|response token|loss token|label|targets|!= -1|supervised|target token|valid token|valid_token|unmasked|completion token|trainable token|assistant "
+        "tokens_in_loss|tokens in loss|target_token|response token|loss token|label|targets|!= -1|supervised|target token|valid token|valid_token|unmasked|completion token|trainable token|assistant "
         "token|masked"},
        {"cut",
         "truncat|max_length|max_seq_len|max_prompt_length|cutoff_len|completion_only|assistant_only|train_on_inputs|response_template|chat_template"}},

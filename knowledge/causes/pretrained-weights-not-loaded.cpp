@@ -122,7 +122,10 @@ Claim evaluate(const Scene& s, const MarkView& m) {
       "no load path|keeps its initial weights|load path: none|load path is empty|newly initialized|were not initialized");
   Claim out = claim(random_loss ? 0.88 : newly ? 0.45 : 0.5, m("sign"), 4);
   // Nothing says that weights were wanted: a run from scratch starts like this.
-  if (!m("pretrained") && !m("wanted") && !m("gibberish")) out.score = std::min(out.score, 0.28);
+  const bool learns = s.steps.size() >= 3 && s.steps.back().loss_finite && first != s.steps.end() &&
+                      s.steps.back().loss < 0.5 * first->loss &&
+                      !s.book.mentions("load report|missing from the checkpoint|newly initialized");
+  if (!m("pretrained") && (!m("wanted") || learns) && !m("gibberish")) out.score = std::min(out.score, 0.28);
   // Weights that turn into NaN are another fault, whatever they began as.
   const bool broke =
       std::any_of(s.steps.begin(), s.steps.end(), [](const StepEvent& step) { return !step.loss_finite; });

@@ -43,8 +43,7 @@ void leave_to_raiser(const Scene& scene, std::vector<Weighed>& claims) {
   for (auto& row : claims) {
     const bool reach = std::find(kReach.begin(), kReach.end(), row.rule->id) != kReach.end();
     if (!reach || row.claim.lines.empty()) continue;
-    const int first = *std::min_element(row.claim.lines.begin(), row.claim.lines.end());
-    if (failed_before(scene, first)) row.claim.score *= 0.5;
+    if (failed_before(scene, row.claim.lines.front())) row.claim.score *= 0.5;
   }
 }
 

@@ -31,7 +31,7 @@ std::optional<double> before(std::string_view low, std::string_view unit) {
 
 // "4 nodes", "16 gpus", "nodes=2", "world_size 32": of nodes only, or of GPUs only.
 long long workers_in(std::string_view low, bool nodes) {
-  static constexpr std::array<std::string_view, 2> kNodes{" node", " machine"};
+  static constexpr std::array<std::string_view, 3> kNodes{" node", "-node", " machine"};
   static constexpr std::array<std::string_view, 3> kGpus{" gpu", "xgpu", " rank"};
   static constexpr std::array<std::string_view, 3> kNodeKeys{"nodes=", "nodes:", "nnodes "};
   static constexpr std::array<std::string_view, 9> kGpuKeys{"--devices ",       "nproc_per_node=", "nproc_per_node ",
@@ -59,6 +59,10 @@ Point read_point(std::string_view low, int line) {
                                       "s per it", "s a step", " s / step", " seconds/it", " seconds/step"}) {
     if (const auto value = before(low, unit); value && out.seconds < 0) out.seconds = *value;
   }
+  for (const std::string_view key : {"ms/step ", "ms/step: ", "ms/it ", "ms/it: ", "(ms): ", "(ms) "}) {
+    if (const auto value = number_after(low, key); value && out.seconds < 0) out.seconds = *value / 1000;
+  }
+  if (const auto value = before(low, "ms/step"); value && out.seconds < 0) out.seconds = *value / 1000;
   for (const std::string_view key : {"total ", "step_time=", "step_time = ", "step_time ", "step_time: ", "step time ",
                                      "step time: ", "iter time "}) {
     if (out.seconds >= 0) break;

@@ -38,6 +38,11 @@ bool digit(char c) {
 }
 
 std::optional<TimeKind> kind_of(std::string_view label) {
+  // A part that is called just "load" is that of a batch.
+  const auto name = label.substr(std::min(label.size(), label.find_first_not_of(" |,;")));
+  if (matches_any("t_load|load_t", name) || name.substr(0, 5) == "load " || name.substr(0, 5) == "load=" ||
+      name.substr(0, 5) == "load:")
+    return TimeKind::kData;
   for (const auto& row : kWords) {
     if (matches_any(row.pattern, label)) return row.kind;
   }
@@ -134,7 +139,7 @@ bool continues(const LogBook& book, const Row& above, const Row& row) {
 const std::vector<Mark>& step_time_marks() {
   static const std::vector<Mark> marks{
       {"timing",
-       "time|data|forward|backward|fwd|bwd|all_gather|all-gather|reduce_scatter|comm|h2d|d2h|memcpy|optim|loader|"
+       "compute|fetch|time|data|forward|backward|fwd|bwd|all_gather|all-gather|reduce_scatter|comm|h2d|d2h|memcpy|optim|loader|"
        "__next__|exposed"}};
   return marks;
 }

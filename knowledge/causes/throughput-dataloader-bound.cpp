@@ -73,12 +73,13 @@ Claim evaluate(const Scene& s, const MarkView& m) {
 }  // namespace
 
 CauseRule throughput_dataloader_bound() {
-  return {"throughput-dataloader-bound",
-          {{"data",
-            "data |__next__|data_wait|data_time|data time|data wait|dataloader|data load|data_load|loader wait"
-            "|batch fetch|fetch_time|input wait|dataloading|data: |batch-gen|batch_gen|get_batch|next("},
-           {"sign", "num_workers|decode|iostat|nfs|prefetch|gpu util|util|i/o|read mb/s|cpu util|mb/s|iowait"}},
-          evaluate};
+  return {
+      "throughput-dataloader-bound",
+      {{"data",
+        "t_fetch|t_load|t_data|, load |load=|compute*load|load*compute|batch wait|input stall|data |__next__|data_wait|data_time|data time|data wait|dataloader|data load|data_load|loader wait"
+        "|batch fetch|fetch_time|input wait|dataloading|data: |batch-gen|batch_gen|get_batch|next("},
+       {"sign", "num_workers|decode|iostat|nfs|prefetch|gpu util|util|i/o|read mb/s|cpu util|mb/s|iowait"}},
+      evaluate};
 }
 
 }  // namespace fx::knowledge

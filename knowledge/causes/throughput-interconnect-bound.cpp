@@ -26,7 +26,7 @@ Claim evaluate(const Scene& s, const MarkView& m) {
   }
   const bool slow_link = s.book.mentions(
       "phb|sys |pxb|rxpci|net/socket|ethernet|no nvlink|via shm|10 "
-      "gbit|10gbe|25gbe|tcp|pcie|gbit|speed: 10000mb|speed: 25000mb|speed: 1000mb|using network socket|nccl_ib_disable=1|gbps|via net");
+      "gbit|10gbe|25gbe|tcp|using socket|pcie|gbit|speed: 10000mb|speed: 25000mb|speed: 1000mb|using network socket|nccl_ib_disable=1|gbps|via net");
   const bool scaling = m("speed").count >= 2;
   const bool complaint = s.book.mentions("slow|%*nccl|nccl*%|exposed|why |x worse|only *%|low mfu|mfu low");
   if ((!slow_link && !shared_out) || (proof.empty() && !scaling_loss.worse && !(complaint && scaling))) return {};
@@ -53,13 +53,13 @@ CauseRule throughput_interconnect_bound() {
   return {
       "throughput-interconnect-bound",
       {{"link",
-        "phb|sys |pxb|nvidia-smi topo|mb/s|using network|ethtool|pcie|rxpci|ethernet|net/socket|no nvlink|tcp|gbit|10gbe"
+        "using socket|phb|sys |pxb|nvidia-smi topo|mb/s|using network|ethtool|pcie|rxpci|ethernet|net/socket|no nvlink|tcp|gbit|10gbe"
         "|25gbe|via shm|gb/s|busbw|via net/socket|nvlink: |x4|x8|ib disabled|nccl_ib_disable|gbps"},
        {"comm",
         "all_to_all|all-to-all|all_gather|all-gather|allgather|reduce_scatter|reduce-scatter|comm_ms|comm time"
         "|communication|nccl kernel|ncclkernel|nccl:|exposed|comms|allreduce|all-reduce|comm_|comms|comm:|comm="},
        {"speed",
-        "samples/s|samples_per_s|samples per s|tokens/s|tokens_per_s|tokens per s|tok/s|examples/s|images/s|img/s|seq/s|wps|s/it|s/step|sec/it|s/batch|it/s|steps/s|step_time|iter_time|iteration time|step time|mfu|tps|tflops|throughput"},
+        "samples/s|samples_per_s|samples per s|tokens/s|tokens_per_s|tokens per s|tok/s|examples/s|images/s|img/s|seq/s|wps|s/it|ms/step|ms/it|s/step|sec/it|s/batch|it/s|steps/s|step_time|iter_time|iteration time|step time|mfu|tps|tflops|throughput"},
        {"more", "nodes|--devices|gpus|world_size|ranks|fsdp_devices"}},
       evaluate};
 }

@@ -27,7 +27,7 @@ bool says_on(const Scene& s, const Hits& offload) {
   return std::any_of(offload.lines.begin(), offload.lines.end(), [&](int line) {
     const std::string_view low = s.book.at(line).low;
     for (auto at = low.find("offload"); at != std::string_view::npos; at = low.find("offload", at + 7)) {
-      const auto rest = low.substr(at, 40);
+      const auto rest = low.substr(at, 90);
       const auto value = rest.find_first_of(":= ");
       const auto word = value == std::string_view::npos ? value : rest.find_first_not_of(":= .'\"", value);
       if (word == std::string_view::npos || rest.substr(0, value).find('(') != std::string_view::npos) return true;

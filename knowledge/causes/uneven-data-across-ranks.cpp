@@ -157,7 +157,7 @@ CauseRule uneven_data_across_ranks() {
   return {
       "uneven-data-across-ranks",
       {{"data",
-        "dataset shard|dataset*rows|dataset*steps|loader*steps|shard*rows|shard*steps|files assigned|documents assigned|skip*sample|skipping*sample|skip*batch|drop*sample|dropped*batch|stopiteration"
+        "loader len|loader size|batches per epoch|dataset shard|dataset*rows|dataset*steps|loader*steps|shard*rows|shard*steps|files assigned|documents assigned|skip*sample|skipping*sample|skip*batch|drop*sample|dropped*batch|stopiteration"
         "|len(dataloader)|dataloader*len|num batches|number of batches|num_batches"
         "|steps per epoch|steps_per_epoch|uneven|exhausted|no more data|drop_last|empty batch"
         "|ran out of|batches left|samples per rank|micro-batch|iterator*empty|iterator*exhausted|loader*exhausted|microbatches|accumulation steps"

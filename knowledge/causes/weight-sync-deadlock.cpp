@@ -42,18 +42,21 @@ Claim evaluate(const Scene& s, const MarkView& m) {
 }  // namespace
 
 CauseRule weight_sync_deadlock() {
-  return {"weight-sync-deadlock",
-          {{"sync",
-            "update_weights|weight sync|weight update|weight transfer|sync_weights|sync weights"
-            "|weight_update|init_weight|update weights|broadcast*weight|push*weights|param*sync"
-            "|weight_sync|update_named_param|collective_rpc|load_weights|transfer group"
-            "|reload weights|update_weight"},
-           {"engine", "vllm|sglang|engine|[server]|rollout|inference server|generation server"},
-           {"wait", "waiting|hang|stuck|timed out|timeout|no response|blocked|never|queued"},
-           {"stacks", "py-spy|thread 0x|most recent call first|gdb"},
-           {"shape", "shape|start out of range|failed to update parameter|keyerror|not found in params"},
-           {"died", "died|crashed|engine core initialization failed|enginedead|out of memory|actordied"}},
-          evaluate};
+  return {
+      "weight-sync-deadlock",
+      {{"sync",
+        "pushing policy|pushing weights|pushing params|sending weights|sending policy|sending params|syncing policy|syncing weights|"
+        "publish*weights|broadcasting*weights|broadcasting policy|init_broadcaster|weights_update_group|weights to * engine|weights "
+        "to * server|policy to * server|policy to * engine|update_weights|weight sync|weight update|weight transfer|sync_weights|sync weights"
+        "|weight_update|init_weight|update weights|broadcast*weight|push*weights|param*sync"
+        "|weight_sync|update_named_param|collective_rpc|load_weights|transfer group"
+        "|reload weights|update_weight"},
+       {"engine", "vllm|sglang|engine|[server]|rollout|inference server|generation server"},
+       {"wait", "waiting|hang|stuck|timed out|timeout|no response|blocked|never|queued"},
+       {"stacks", "py-spy|thread 0x|most recent call first|gdb"},
+       {"shape", "shape|start out of range|failed to update parameter|keyerror|not found in params"},
+       {"died", "died|crashed|engine core initialization failed|enginedead|out of memory|actordied"}},
+      evaluate};
 }
 
 }  // namespace fx::knowledge

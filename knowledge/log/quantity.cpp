@@ -53,10 +53,10 @@ std::optional<long long> number_behind(std::string_view low, std::size_t at) {
   return std::nullopt;
 }
 
-constexpr std::array<std::string_view, 15> kLabels{
-    "target_token", "response token", "loss token",       "label",           "supervised",
-    "target token", "valid token",    "valid_token",      "targets",         "!= -100",
-    "!= -1",        "unmasked",       "completion token", "trainable token", "assistant token"};
+constexpr std::array<std::string_view, 17> kLabels{
+    "tokens_in_loss", "tokens in loss", "target_token",     "response token",  "loss token",     "label",
+    "supervised",     "target token",   "valid token",      "valid_token",     "targets",        "!= -100",
+    "!= -1",          "unmasked",       "completion token", "trainable token", "assistant token"};
 
 // "0/812", ": 0", "=0", "= 0", "0 of 812" behind a noun; "0 labels", "no labels" before it.
 bool zero_beside(std::string_view low, std::size_t at, std::size_t length) {
