@@ -47,7 +47,7 @@ void Interpreter::assign(Node target, Object* value, Node statement) {
 void Interpreter::set_attribute(Object* object, std::string_view name, Object* value, Node node) {
   Object* owner = main_of(object);
   Object* what = main_of(value);
-  Arguments& given = program_.arguments_.emplace_back();
+  Arguments& given = arguments_of();
   given.list = {{"", value, node.child("right")}};
   if (owner->type != Type::kInstance)
     emit(name == "require_backward_grad_sync" ? EventKind::kGradSync : EventKind::kSetAttribute, name, node, &given,
@@ -82,7 +82,7 @@ void Interpreter::set_attribute(Object* object, std::string_view name, Object* v
 void Interpreter::set_item(Object* object, Object* key, Object* value, Node node) {
   Object* owner = main_of(object);
   const Object* name = main_of(key);
-  Arguments& given = program_.arguments_.emplace_back();
+  Arguments& given = arguments_of();
   given.list = {{"", key, node.child("left")}, {"", value, node.child("right")}};
   emit(EventKind::kSetItem, owner->type == Type::kExternal ? owner->name : std::string_view(), node, &given, owner,
        owner, value);

@@ -127,7 +127,8 @@ Object* Interpreter::class_object(const Class& owner) {
   }
   scope_ = outer;
   file_ = file;
-  made->members = scope.bound();
+  const auto bound = scope.bound();
+  made->members.assign(bound.begin(), bound.end());
   return made;
 }
 
@@ -146,7 +147,7 @@ Object* Interpreter::bound_method(Object* method, Node node) {
   Object* bound = make(Type::kPartial, node);
   bound->receiver = main_of(decorated(plain));
   bound->name = method->name;
-  Arguments& given = program_.arguments_.emplace_back();
+  Arguments& given = arguments_of();
   given.list = {{"", bound->receiver, node}, {"", method->receiver, node}};
   bound->made_by = &given;
   return bound;
@@ -165,7 +166,7 @@ Object* Interpreter::attribute_of_class(const Class& owner, Object* self, std::s
       if (decorator == "staticmethod") method->type = Type::kFunction;
       if (decorator == "classmethod") method->receiver = class_object(owner);
       if ((decorator == "property" || ends_with_part(decorator, "cached_property")) && self != nullptr) {
-        Arguments& none = program_.arguments_.emplace_back();
+        Arguments& none = arguments_of();
         Object* value = invoke(*function, self, method->scope, none, node);
         // Computed once, kept in the object.
         if (ends_with_part(decorator, "cached_property")) self->members.emplace_back(name, value);

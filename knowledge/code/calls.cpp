@@ -68,7 +68,7 @@ Object* Interpreter::call(Node node) {
 }
 
 Arguments& Interpreter::arguments(Node node) {
-  Arguments& collected = program_.arguments_.emplace_back();
+  Arguments& collected = arguments_of();
   if (node.is("generator_expression")) {
     collected.list.push_back({"", eval(node), node});
   } else {
@@ -118,7 +118,7 @@ Object* Interpreter::call_object(Object* callee, Arguments& given, Node node) {
     case Type::kExternal:
       return call_library(*this, main->name, given, node);
     case Type::kPartial: {
-      Arguments& all = program_.arguments_.emplace_back();
+      Arguments& all = arguments_of();
       for (std::size_t i = 1; i < main->made_by->list.size(); ++i) all.list.push_back(main->made_by->list[i]);
       for (const Argument& argument : given.list) all.list.push_back(argument);
       return call_object(main->receiver, all, node);
@@ -148,7 +148,7 @@ Object* Interpreter::call_function(Object* called, Arguments& given, Node node) 
                           });
   if (!takes_self || given.list.empty() || !given.list.front().name.empty())
     return invoke(function, nullptr, called->scope, given, node);
-  Arguments& rest = program_.arguments_.emplace_back();
+  Arguments& rest = arguments_of();
   rest.list.assign(given.list.begin() + 1, given.list.end());
   return invoke(function, main_of(given.list.front().value), called->scope, rest, node);
 }

@@ -42,7 +42,7 @@ Object* Interpreter::decorated(Object* function) {
   const auto& nodes = function->function->decorator_nodes;
   for (auto at = nodes.rbegin(); at != nodes.rend(); ++at) {
     if (!of_the_files(*at)) continue;
-    Arguments& given = program_.arguments_.emplace_back();
+    Arguments& given = arguments_of();
     given.list.push_back({"", value, *at});
     Object* made = call_object(eval(*at), given, *at);
     if (main_of(made)->type == Type::kFunction || main_of(made)->type == Type::kPartial) value = made;

@@ -55,7 +55,7 @@ Object* Interpreter::item_of(Object* object, Object* key, Node node) {
   Object* owner = main_of(object);
   const Object* which = key == nullptr ? nullptr : main_of(key);
   if (owner->type == Type::kExternal && owner->name == "os.environ" && which != nullptr) {
-    Arguments& given = program_.arguments_.emplace_back();
+    Arguments& given = arguments_of();
     given.list.push_back({"", key, node});
     return call_library(*this, "os.getenv", given, node);
   }

@@ -21,7 +21,7 @@ std::vector<Object*> one_by_one(Interpreter& run, Object* iterable, const Loop& 
     return list->type == Type::kSequence && !list->element && !list->items.empty() && list->items.size() <= kMaxTurns;
   };
   if (iterable == nullptr || (loop.taints & (kUneven | kEndless)) != 0) return {};
-  if (known(iterable)) return iterable->items;
+  if (known(iterable)) return {iterable->items.begin(), iterable->items.end()};
   if (iterable->callee != "enumerate" || iterable->items.size() != 2) return {};
   const Object* list = main_of(iterable->items[1]);
   if (list->callee == "enumerate" || list->callee == "zip" || !known(list)) return {};
@@ -162,8 +162,8 @@ Flow Interpreter::iterate_generator(Loop& loop, Object* generator, const std::fu
     flow = turn(item);
   };
   yields_.emplace_back(generator->function, &at_yield);
-  Arguments& given =
-      program_.arguments_.emplace_back(generator->made_by == nullptr ? Arguments{} : *generator->made_by);
+  Arguments& given = arguments_of();
+  if (generator->made_by != nullptr) given.list = generator->made_by->list;
   run_body(*generator->function, generator->receiver, generator->scope, given, loop.node);
   yields_.pop_back();
   if (!seen) flow = turn(unknown(loop.node, generator->taints));

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory_resource>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -70,6 +71,9 @@ enum class Identity : std::uint8_t { kNone, kGlobalRank, kLocalRank, kWorldSize,
 enum class Sharding : std::uint8_t { kNone, kFsdp1, kFsdp2, kDdp, kAccelerate, kDeepSpeed };
 
 struct Object {
+  Object() = default;
+  explicit Object(std::pmr::memory_resource* memory) : items(memory), members(memory) {}
+
   Type type = Type::kUnknown;
   Identity identity = Identity::kNone;
   Taints taints = 0;
@@ -92,10 +96,10 @@ struct Object {
   Scope* scope = nullptr;               // kFunction: where it was defined
   const SourceFile* file = nullptr;     // where it was made
   Node node;
-  int created = -1;                                           // index of the event that made it, -1: none
-  const Guard* guard = nullptr;                               // in force when it was made
-  std::vector<Object*> items;                                 // kSequence, kUnion, kParameters (the models)
-  std::vector<std::pair<std::string_view, Object*>> members;  // attributes, or items of a dict
+  int created = -1;                                                // index of the event that made it, -1: none
+  const Guard* guard = nullptr;                                    // in force when it was made
+  std::pmr::vector<Object*> items;                                 // kSequence, kUnion, kParameters (the models)
+  std::pmr::vector<std::pair<std::string_view, Object*>> members;  // attributes, or items of a dict
 
   Object* member(std::string_view key) const;
   bool has(Taints some) const { return (taints & some) != 0; }
@@ -110,7 +114,10 @@ struct Argument {
 };
 
 struct Arguments {
-  std::vector<Argument> list;
+  Arguments() = default;
+  explicit Arguments(std::pmr::memory_resource* memory) : list(memory) {}
+
+  std::pmr::vector<Argument> list;
   // By keyword, else by position (-1: keyword only). nullptr: not given.
   const Object* get(std::string_view name, int position = -1) const;
   const Argument* find(std::string_view name, int position = -1) const;

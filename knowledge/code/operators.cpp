@@ -141,8 +141,8 @@ Object* Interpreter::binary(Node node) {
 
 Object* Interpreter::comparison(Node node) {
   Object* value = make(Type::kBool, node);
-  Arguments& compared = program_.arguments_.emplace_back();
-  std::vector<Argument>& sides = compared.list;
+  Arguments& compared = arguments_of();
+  auto& sides = compared.list;
   sides.reserve(2);
   std::string_view sign;
   for (Node child = node.first_child(); child; child = child.next_sibling()) {

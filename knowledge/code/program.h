@@ -4,6 +4,7 @@
 #include <deque>
 #include <map>
 #include <memory>
+#include <memory_resource>
 #include <optional>
 #include <span>
 #include <string>
@@ -126,6 +127,7 @@ class Program {
   std::unordered_set<std::string_view> called_;
   std::vector<std::string> backends_;
   std::deque<Trace> traces_;
+  std::pmr::monotonic_buffer_resource memory_;  // of the lists in objects and arguments: many small ones, gone together
   Pool<Object> objects_;
   Pool<Arguments> arguments_;
   Pool<Guard> guards_;

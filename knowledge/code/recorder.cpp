@@ -13,12 +13,12 @@ constexpr std::size_t kMaxEvents = 15'000;  // of a trace
 }  // namespace
 
 Recorder::Recorder(Program& program) : program_(program) {
-  none_ = &program_.objects_.emplace_back();
+  none_ = &program_.objects_.emplace_back(&program_.memory_);
   none_->type = Type::kNone;
 }
 
 Object* Recorder::make(Type type, Node node) {
-  Object& object = program_.objects_.emplace_back();
+  Object& object = program_.objects_.emplace_back(&program_.memory_);
   object.type = type;
   object.node = node;
   object.file = file_;
@@ -83,9 +83,9 @@ Object* Recorder::join(Object* a, Object* b, Taints taints) {
   return both;
 }
 
-Arguments& Recorder::arguments_of(std::vector<Argument> list) {
-  Arguments& given = program_.arguments_.emplace_back();
-  given.list = std::move(list);
+Arguments& Recorder::arguments_of(std::initializer_list<Argument> list) {
+  Arguments& given = program_.arguments_.emplace_back(&program_.memory_);
+  given.list = list;
   return given;
 }
 

@@ -27,7 +27,7 @@ class Recorder {
   Object* none() const { return none_; }
   // Either, depending on the path; b may be nullptr.
   Object* join(Object* a, Object* b, Taints taints);
-  Arguments& arguments_of(std::vector<Argument> list = {});
+  Arguments& arguments_of(std::initializer_list<Argument> list = {});
   std::string_view method_name(std::string_view name);  // "step" -> ".step"
   // "torch.distributed" and "barrier" -> "torch.distributed.barrier", canonical.
   std::string_view member_name(std::string_view owner, std::string_view name);

@@ -198,7 +198,7 @@ void Interpreter::run_root(const Function& function) {
 
 // Of a caller that was not sent.
 Arguments& Interpreter::unknown_arguments() {
-  Arguments& given = program_.arguments_.emplace_back();
+  Arguments& given = arguments_of();
   given.list.push_back({"**", unknown({}), {}});
   return given;
 }

@@ -181,7 +181,8 @@ Flow Interpreter::with_object(Node node, const std::vector<Node>& items, std::si
   const Function* const leave = of == nullptr ? nullptr : of->method("__exit__");
   if (leave != nullptr)
     on_every_way_out(from, [&] {
-      invoke(*leave, manager, modules_[leave->file], arguments_of({3, {"", none_, items[next]}}), items[next]);
+      const Argument no_error{"", none_, items[next]};
+      invoke(*leave, manager, modules_[leave->file], arguments_of({no_error, no_error, no_error}), items[next]);
     });
   return flow;
 }

@@ -21,7 +21,7 @@ bool picks_by_process(const Event& event) {
   }
   if (event.is(EventKind::kMove) || event.is(EventKind::kShard) || event.callee == "torch.device" ||
       event.callee.ends_with("set_device")) {
-    for (const Argument& argument : event.arguments == nullptr ? std::vector<Argument>{} : event.arguments->list) {
+    for (const Argument& argument : event.arguments == nullptr ? std::pmr::vector<Argument>{} : event.arguments->list) {
       if (argument.value->has(kRank)) return true;
     }
   }
