@@ -52,8 +52,8 @@ void Interpreter::keep_partly(const std::vector<const Guard*>& guards) {
 
 // Behind the branches a name is one or the other. Of `if world > 1: x = broadcast(x)` only the first matters.
 Object* Interpreter::merged(Object* one, Object* other, const Guard& guard) {
-  const bool several = (guard.taints & kWorld) != 0 || mentions(guard.test.text(), {"world_size", "is_initialized"});
-  if (several && one != nullptr && other != nullptr && one->has(kReduced) != other->has(kReduced))
+  const bool differ = one != nullptr && other != nullptr && one->has(kReduced) != other->has(kReduced);
+  if (differ && ((guard.taints & kWorld) != 0 || mentions(guard.test.text(), {"world_size", "is_initialized"})))
     return one->has(kReduced) ? one : other;
   return join(one, other, static_cast<Taints>(guard.taints & (kRank | kLocal)));
 }

@@ -79,6 +79,7 @@ bool never_sharded(const Trace& trace, const Object* model) {
 
 void clip_wrong_place(const Program& program, Findings& findings) {
   for (const Trace& trace : program.traces()) {
+    if (!trace.has(EventKind::kClip)) continue;
     for (const Event& clip : trace.events) {
       if (!clip.is(EventKind::kClip) || clip.pass != 1 || clips_itself(clip)) continue;
       if (comes_after_step(trace, clip)) {

@@ -1,4 +1,5 @@
 // Optimizers, schedulers, gradient clipping, scalers, data loaders, seeds.
+#include <algorithm>
 #include <array>
 
 #include "base/text.h"
@@ -36,11 +37,8 @@ bool is_optimizer(std::string_view name, std::string_view last) {
   if (!is_class_like(name)) return false;
   if (name.starts_with("torch.optim.") || last == "SGD") return true;
   constexpr std::array<std::string_view, 6> kWords = {"Adam", "Lion", "Muon", "Optimizer", "Adafactor", "Shampoo"};
-  if (mentions(last, {"state", "config", "args", "option", "param"})) return false;
-  for (const std::string_view word : kWords) {
-    if (contains(last, word)) return true;
-  }
-  return false;
+  return std::ranges::any_of(kWords, [&](std::string_view word) { return contains(last, word); }) &&
+         !mentions(last, {"state", "config", "args", "option", "param"});
 }
 
 // kUnknown: none of them.
