@@ -19,7 +19,7 @@ Flow Interpreter::if_statement(Node node, Node alternative_of) {
     rest = node.child("alternative");
   } else {
     rest = node.next_sibling();
-    if (rest && rest.field() != "alternative") rest = {};
+    if (rest && !rest.is_under("alternative")) rest = {};
   }
   const auto then = [&] { return block(node.child("consequence")); };
   const auto otherwise = [&] {

@@ -146,7 +146,7 @@ Object* Interpreter::comparison(Node node) {
   sides.reserve(2);
   std::string_view sign;
   for (Node child = node.first_child(); child; child = child.next_sibling()) {
-    if (child.field() == "operators") {
+    if (child.is_under("operators")) {
       if (sign.empty()) sign = child.kind();
       continue;
     }

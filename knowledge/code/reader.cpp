@@ -205,8 +205,8 @@ void Reader::count_bindings(Function& function) {
     const Node node = open.back();
     open.pop_back();
     for (Node child = node.first_child(); child; child = child.next_sibling()) {
-      const bool target = child.field() == "left" || child.field() == "alias" ||
-                          (child.field() == "name" && node.is("named_expression"));
+      const bool target =
+          child.is_under("left") || child.is_under("alias") || (child.is_under("name") && node.is("named_expression"));
       if (target && child.is("identifier")) {
         // Loops and additions bind again and again.
         function.bindings[child.text()] += node.is("assignment") || node.is("named_expression") ? 1 : 2;

@@ -89,7 +89,7 @@ bool asks_for_absence(const Guard& guard) {
 
 // Holds because another branch raised: in a healthy job it always does.
 bool follows_a_check(const Guard& guard) {
-  const Node branch = guard.statement.child(guard.positive ? "alternative" : "consequence");
+  const Node branch = guard.positive ? guard.statement.child("alternative") : guard.statement.child("consequence");
   return guard.implied && contains(branch.text(), "raise ");
 }
 

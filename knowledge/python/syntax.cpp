@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <ctime>
+#include <iterator>
 #include <memory>
 
 #include "knowledge/python/parse_memory.h"
@@ -64,6 +65,7 @@ const TSTree* parse_text(const std::string& text, double cpu_seconds) {
 // The grammar's names of kinds and fields, by their numbers.
 struct GrammarNames {
   std::vector<std::string_view> kinds, fields = {""};
+  std::vector<std::uint32_t> kind_marks, field_marks;
   GrammarNames() {
     const TSLanguage* language = tree_sitter_python();
     for (std::uint32_t i = 0; i < ts_language_symbol_count(language); ++i)
@@ -71,6 +73,8 @@ struct GrammarNames {
     for (std::uint32_t i = 1; i <= ts_language_field_count(language); ++i)
       fields.emplace_back(ts_language_field_name_for_id(language, static_cast<TSFieldId>(i)));
     kinds.emplace_back("ERROR");
+    std::ranges::transform(kinds, std::back_inserter(kind_marks), mark_of);
+    std::ranges::transform(fields, std::back_inserter(field_marks), mark_of);
   }
 };
 
@@ -87,6 +91,14 @@ std::span<const std::string_view> kind_names() {
 
 std::span<const std::string_view> field_names() {
   return grammar_names().fields;
+}
+
+std::span<const std::uint32_t> kind_marks() {
+  return grammar_names().kind_marks;
+}
+
+std::span<const std::uint32_t> field_marks() {
+  return grammar_names().field_marks;
 }
 
 class SyntaxBuilder {
@@ -202,10 +214,10 @@ std::vector<Node> Node::children() const {
   return out;
 }
 
-std::vector<Node> Node::children(std::string_view field_name) const {
+std::vector<Node> Node::children(GrammarName field_name) const {
   std::vector<Node> out;
   for (Node node = first_child(); node; node = node.next_sibling()) {
-    if (node.field() == field_name) out.push_back(node);
+    if (node.is_under(field_name)) out.push_back(node);
   }
   return out;
 }

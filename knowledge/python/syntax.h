@@ -9,6 +9,8 @@
 #include <string_view>
 #include <vector>
 
+#include "knowledge/python/grammar_name.h"
+
 namespace fx::knowledge::python {
 
 // Deeper nodes are left out, so that code which walks the tree by recursion stays bounded.
@@ -24,6 +26,9 @@ class Syntax;
 // The grammar's names of kinds, by their number; "ERROR" is the last. Of fields likewise; 0 is none.
 std::span<const std::string_view> kind_names();
 std::span<const std::string_view> field_names();
+// What GrammarName makes of them, by the same numbers.
+std::span<const std::uint32_t> kind_marks();
+std::span<const std::uint32_t> field_marks();
 
 // A node, cheap to copy; valid as long as its Syntax. A missing node converts to false and answers emptily.
 class Node {
@@ -36,8 +41,9 @@ class Node {
 
   std::size_t kind_number() const;  // in kind_names()
   std::string_view kind() const;    // the grammar's name: "call", "identifier", "ERROR", or an operator's text
-  bool is(std::string_view kind_name) const;
+  bool is(GrammarName kind_name) const;
   std::string_view field() const;  // the name under which the parent holds it; may be empty
+  bool is_under(GrammarName field_name) const;
   std::string_view text() const;
   int line() const;    // 1-based
   int column() const;  // 1-based, in bytes
@@ -47,10 +53,10 @@ class Node {
   Node parent() const;
   Node first_child() const;
   Node next_sibling() const;
-  Node child(std::string_view field_name) const;  // the first under that field
+  Node child(GrammarName field_name) const;  // the first under that field
   std::size_t child_count() const;
   std::vector<Node> children() const;  // named ones and operators, comments left out
-  std::vector<Node> children(std::string_view field_name) const;
+  std::vector<Node> children(GrammarName field_name) const;
   std::uint32_t index() const { return index_; }  // position in the file's preorder
 
  private:
@@ -87,7 +93,12 @@ class Syntax {
     std::uint32_t begin, end, line, column, end_line;
     std::uint32_t parent, next;  // 0: none
   };
+  bool has_field(std::uint32_t index, GrammarName name) const {
+    return field_marks_[nodes_[index].field] == name.mark();
+  }
+
   std::span<const std::string_view> kinds_ = kind_names(), fields_ = field_names();
+  std::span<const std::uint32_t> kind_marks_ = kind_marks(), field_marks_ = field_marks();
   std::string text_;
   std::vector<Row> nodes_;
   bool has_errors_ = false;
@@ -103,8 +114,12 @@ inline std::string_view Node::kind() const {
   return syntax_ == nullptr ? std::string_view() : syntax_->kinds_[syntax_->nodes_[index_].kind];
 }
 
-inline bool Node::is(std::string_view kind_name) const {
-  return syntax_ != nullptr && kind() == kind_name;
+inline bool Node::is(GrammarName kind_name) const {
+  return syntax_ != nullptr && syntax_->kind_marks_[syntax_->nodes_[index_].kind] == kind_name.mark();
+}
+
+inline bool Node::is_under(GrammarName field_name) const {
+  return syntax_ != nullptr && syntax_->has_field(index_, field_name);
 }
 
 inline std::string_view Node::field() const {
@@ -121,9 +136,9 @@ inline Node Node::next_sibling() const {
   return {syntax_, syntax_->nodes_[index_].next};
 }
 
-inline Node Node::child(std::string_view field_name) const {
+inline Node Node::child(GrammarName field_name) const {
   for (Node node = first_child(); node; node = node.next_sibling()) {
-    if (node.field() == field_name) return node;
+    if (node.is_under(field_name)) return node;
   }
   return {};
 }

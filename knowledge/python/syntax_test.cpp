@@ -2,13 +2,15 @@
 
 #include <gtest/gtest.h>
 
+#include <map>
+
 #include "knowledge/python/kind_table.h"
 
 namespace fx::knowledge::python {
 namespace {
 
 Node find(Node from, std::string_view kind) {
-  if (from.is(kind)) return from;
+  if (from.kind() == kind) return from;
   for (const Node child : from.children()) {
     if (const Node found = find(child, kind)) return found;
   }
@@ -76,6 +78,14 @@ TEST(Syntax, APauseOfTheParserChangesNoTree) {
 TEST(Syntax, TextThatIsNoPythonGivesErrors) {
   EXPECT_TRUE(Syntax::parse("#include <cstdio>\nint main() { return 0; }\n")->has_errors());
   EXPECT_EQ(Syntax::parse("")->root().children().size(), 0u);
+}
+
+TEST(GrammarName, DiffersForAllNamesOfTheGrammar) {
+  std::map<std::uint32_t, std::string_view> seen;
+  for (const auto names : {kind_names(), field_names()}) {
+    for (const std::string_view name : names) EXPECT_EQ(seen.emplace(mark_of(name), name).first->second, name);
+  }
+  EXPECT_EQ(GrammarName("call").mark(), mark_of("call"));
 }
 
 TEST(KindTable, HoldsOneValueForAllNumbersOfAKind) {
