@@ -14,7 +14,8 @@ extern "C" const TSLanguage* tree_sitter_python();
 namespace fx::knowledge::python {
 namespace {
 
-// Every hundred operations the parser looks at this flag and pauses; the next call goes on.
+// Every hundred operations the parser looks at this flag and pauses; the next call goes on. Where it pauses may change
+// the tree of broken code: a pause by the clock would give other answers each time.
 constexpr std::size_t kPause = 1;
 constexpr int kMaxBrackets = 1000;
 
