@@ -124,7 +124,23 @@ std::vector<Point> read_points(const Scene& scene, bool nodes) {
 
 }  // namespace
 
+namespace {
+
+// "3,000 tok/s -> 400 tok/s with the second node": the rate behind the arrow is lower.
+bool falls_by_arrow(std::string_view low) {
+  const auto arrow = low.find("->");
+  if (arrow == std::string_view::npos || !matches_any("node|host|machine", low)) return false;
+  const Point from = read_point(low.substr(0, arrow), 0), to = read_point(low.substr(arrow), 0);
+  return (from.rate > 0 && to.rate > 0 && to.rate < 0.8 * from.rate) ||
+         (from.seconds > 0 && to.seconds > 1.5 * from.seconds);
+}
+
+}  // namespace
+
 Scaling read_scaling(const Scene& scene) {
+  for (const int line : scene.book.lines_matching("->*node|->*host|->*machine|node*->|host*->|machine*->", 16)) {
+    if (falls_by_arrow(scene.book.at(line).low)) return {true, {line}};
+  }
   for (const bool nodes : {true, false}) {
     const auto points = read_points(scene, nodes);
     for (const auto& small : points) {

@@ -29,7 +29,9 @@ Claim evaluate(const Scene& s, const MarkView& m) {
       "gbit|10gbe|25gbe|tcp|using socket|pcie|gbit|speed: 10000mb|speed: 25000mb|speed: 1000mb|using network socket|nccl_ib_disable=1|gbps|via net");
   const bool scaling = m("speed").count >= 2;
   const bool complaint = s.book.mentions("slow|%*nccl|nccl*%|exposed|why |x worse|only *%|low mfu|mfu low");
-  if ((!slow_link && !shared_out) || (proof.empty() && !scaling_loss.worse && !(complaint && scaling))) return {};
+  if ((!slow_link && !shared_out && !scaling_loss.worse) ||
+      (proof.empty() && !scaling_loss.worse && !(complaint && scaling)))
+    return {};
   Claim out;
   for (const int line : scaling_loss.lines) out.show(line);
   out.score = !proof.empty() || scaling_loss.worse                       ? 0.88
