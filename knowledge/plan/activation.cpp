@@ -87,7 +87,7 @@ double active_mlp_width(const ModelShape& m) {
 
 // The policy keeps every second matrix product's output (query, value, gate, down) and the attention's output.
 double selective_bytes(const ModelShape& m, const Setting& s, double width) {
-  return s.param_bytes * (m.hidden + m.q_width() + m.kv_width() + m.out_width() + width + m.hidden);
+  return element_bytes(s) * (m.hidden + m.q_width() + m.kv_width() + m.out_width() + width + m.hidden);
 }
 
 // Norms and sums between tensor-parallel products are done for the rank's part of the tokens, or for all of them;
