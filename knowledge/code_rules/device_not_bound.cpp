@@ -82,7 +82,10 @@ const Object* index_in(const Object* device) {
 }  // namespace
 
 void device_not_bound(const Program& program, Findings& findings) {
-  if (program.uses_accelerate()) return;
+  // transformers' training arguments bind the device when they are parsed.
+  if (program.uses_accelerate() || program.imports("transformers.Trainer") ||
+      program.imports("transformers.TrainingArguments"))
+    return;
   const bool several_nodes = program.context().nodes.value_or(1) > 1;
   bool bound = program.calls("torch.cuda.set_device") || program.calls(".set_device");
   for (const Trace& trace : program.traces()) bound |= std::ranges::any_of(trace.events, picks_by_process);

@@ -27,7 +27,8 @@ bool names_a_loss(std::string_view name) {
 
 // Made from the item of a turn, from what a model gave, from a loss or a clock: other ranks have others.
 bool is_own_data(const Trace& trace, const Event& jump, const Object& object) {
-  if (object.name == "batch" || object.name.ends_with("batch")) return object.has(kLocal);
+  const bool flag = object.type == Type::kBool || object.type == Type::kNumber;  // is_last_batch
+  if (!flag && object.name.ends_with("batch")) return object.has(kLocal);
   if (object.callee.starts_with("time.") || object.callee == "next" || names_a_loss(object.name)) return true;
   if (object.callee == "()" && object.receiver != nullptr && object.receiver->type == Type::kModel) return true;
   if (object.type == Type::kModel || !object.element) return false;

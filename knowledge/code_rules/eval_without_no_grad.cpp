@@ -13,8 +13,9 @@ using namespace code;
 bool is_evaluation_name(std::string_view name) {
   static constexpr std::array<std::string_view, 4> kAnywhere = {"eval", "evaluate", "evaluation", "validate"};
   static constexpr std::array<std::string_view, 4> kAtTheEnds = {"validation", "valid", "val", "test"};
+  name.remove_prefix(std::min(name.find_first_not_of('_'), name.size()));
   if (name.starts_with("test_")) return false;
-  const auto words = split(name.substr(std::min(name.find_first_not_of('_'), name.size())), '_');
+  const auto words = split(name, '_');
   for (std::size_t i = 0; i < words.size(); ++i) {
     const std::string word = to_lower(words[i]);
     if (std::ranges::find(kAnywhere, word) != kAnywhere.end()) return true;

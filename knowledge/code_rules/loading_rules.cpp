@@ -1,4 +1,6 @@
 // Weights that come from a file: into what, when, and on which device.
+#include <algorithm>
+
 #include "base/text.h"
 #include "knowledge/code/names.h"
 #include "knowledge/code_rules/accumulation.h"
@@ -108,12 +110,22 @@ bool lenient_options(const Event& event) {
          says_false(options->made_by, "strict", -1);
 }
 
+// checkpoint["ranges"]: not what checkpoints call the weights.
+bool names_a_part(Node argument) {
+  const Node key = argument.is("subscript") ? argument.child("subscript") : Node();
+  if (!key || !key.is("string")) return false;
+  return std::ranges::none_of(
+      std::initializer_list<std::string_view>{"model", "state", "weight", "net", "module", "param", "ema", "encoder",
+                                              "decoder", "backbone", "policy", "student", "teacher", "gen", "disc"},
+      [&](std::string_view word) { return contains_ignoring_case(key.text(), word); });
+}
+
 // One of several parts: a dict spelled out, a shard of many, or the model's own state put back.
 bool is_part(const Event& load) {
   if (load.loop != nullptr || load.arguments == nullptr) return true;
   const Object* state = load.argument(load.callee == ".load_state_dict" ? "state_dict" : "model_state_dict",
                                       load.callee == ".load_state_dict" ? 0 : 1);
-  if (state == nullptr) return true;
+  if (state == nullptr || names_a_part(load.arguments->list.front().node)) return true;
   if (state->type == Type::kDict && state->callee.empty()) {
     // Filled from a file, name by name: the whole of it.
     const bool filled = !state->node.first_child() && !state->members.empty() && state->members.front().first.empty();

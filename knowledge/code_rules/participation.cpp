@@ -1,6 +1,7 @@
 #include "knowledge/code_rules/participation.h"
 
 #include <algorithm>
+#include <array>
 #include <optional>
 
 #include "base/text.h"
@@ -29,6 +30,19 @@ bool is_unwrapped_replica(const Trace& trace, const Object* model) {
 
 }  // namespace
 
+namespace {
+
+// Something is called that is or may be a model; a backward of plain operations is nobody else's business.
+bool trains_a_model(const Trace& trace) {
+  if (!trace.wraps.empty()) return true;
+  return std::ranges::any_of(trace.events, [](const Event& event) {
+    return event.is(EventKind::kForward) || event.is(EventKind::kPrepare) || event.is(EventKind::kStep) ||
+           event.is(EventKind::kForwardMethod) || event.callee == "()";
+  });
+}
+
+}  // namespace
+
 bool is_joint(const Trace& trace, const Event& event) {
   switch (event.kind) {
     case EventKind::kForwardMethod:  // what it runs inside tells: it may compute nothing
@@ -40,7 +54,7 @@ bool is_joint(const Trace& trace, const Event& event) {
       return event.subject != nullptr && is_sharded(trace, event.subject) &&
              event.callee != "torch.nn.utils.clip_grad_value_";
     case EventKind::kBackward:
-      return true;
+      return trains_a_model(trace);
     default:
       return needs_all_ranks(event);
   }
@@ -82,13 +96,22 @@ namespace {
 
 constexpr int kDepth = 4;  // of arithmetic and comparisons on a rank
 
+// Names that have such a word and mean something else.
+constexpr std::array<std::string_view, 11> kNoRanks = {
+    "main_weight", "main_grad", "main_param", "master_weight",      "master_param", "domain",
+    "remain",      "maintain",  "num_head",   "num_attention_head", "lm_head"};
+
 // Words by which a condition says that it is about the rank.
 bool names_a_rank(std::string_view text) {
-  for (const std::string_view word : {"rank", "main", "master", "leader", "primary", "chief", "zero", "procid",
-                                      "process_index", "coordinator", "head"}) {
-    if (contains_ignoring_case(text, word)) return true;
-  }
-  return false;
+  constexpr std::array<std::string_view, 11> kWords = {
+      "rank", "main", "master", "leader", "primary", "chief", "zero", "procid", "process_index", "coordinator", "head"};
+  const auto said = [&](std::string_view written) {
+    return std::ranges::any_of(kWords, [&](std::string_view word) { return contains_ignoring_case(written, word); });
+  };
+  if (!said(text)) return false;
+  std::string rest(text);
+  for (const std::string_view other : kNoRanks) rest = replace_all(rest, other, "");
+  return rest.size() == text.size() || said(rest);
 }
 
 bool is_given_to_some(const Object* value, int depth);

@@ -26,6 +26,11 @@ bool is_one_half(const Event& event) {
          frame->function->name == "__enter__" && frame->function->of_class->method("__exit__") != nullptr;
 }
 
+// `rank in get_process_group_ranks(group)`: all of those for whom the call is.
+bool asks_for_members(const Guard& guard) {
+  return contains(guard.test.text(), " in ") && contains(guard.test.text(), "group");
+}
+
 }  // namespace
 
 void collective_under_rank_guard(const Program& program, Findings& findings) {
@@ -49,7 +54,7 @@ void state_dict_under_rank_guard(const Program& program, Findings& findings) {
     for (const Event& event : trace.events) {
       if (event.guard == nullptr || !gathers_state(program, trace, event)) continue;
       const Guard* guard = rank_condition(event, true);
-      if (guard == nullptr || other_branch_matches(trace, event, *guard)) continue;
+      if (guard == nullptr || other_branch_matches(trace, event, *guard) || asks_for_members(*guard)) continue;
       findings.at(event, "The gather is reached only by ranks for which '" + quote_input(guard->test.text(), 60) +
                              "' is " + (guard->positive ? "true." : "false."));
     }

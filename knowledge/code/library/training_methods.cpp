@@ -49,6 +49,11 @@ Object* scale(Interpreter& run, const Call& call, const Known& known) {
   return note(run, call, known.kind, call.receiver, value);
 }
 
+// group.rank() of a process group; a matrix has a rank too.
+Object* rank_in_group(Interpreter& run, const Call& call, const Known& known) {
+  return mentions(call.receiver->name, {"group", "mesh", "comm"}) ? of_receiver(run, call, known) : nullptr;
+}
+
 constexpr auto kCall = EventKind::kCall;
 constexpr std::array kMethods = {
     Known{"backward", of_receiver, EventKind::kBackward},
@@ -59,6 +64,7 @@ constexpr std::array kMethods = {
     Known{"update", update, EventKind::kScalerUpdate},
     Known{"scale", scale},
     Known{"set_epoch", of_receiver, EventKind::kSetEpoch},
+    Known{"rank", rank_in_group, kCall, Type::kNumber, kRank},
     Known{"get_rank", of_receiver, kCall, Type::kNumber, kRank},
     Known{"get_local_rank", of_receiver, kCall, Type::kNumber, kRank},
     Known{"get_group_rank", of_receiver, kCall, Type::kNumber, kRank},
