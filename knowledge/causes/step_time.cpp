@@ -116,8 +116,10 @@ double share_in(const std::vector<Timing>& timings, TimeKind kind) {
   }
   if (percent > 0) return std::min(percent, 1.0);
   // A "step" shorter than the one part beside it is another part.
-  const double all = whole < parts && own == parts ? whole + parts : std::max(whole, parts);
-  return all > 0 && all > own * 1.02 ? own / all : 0;  // a single timing has nothing to compare with
+  const double all = whole < 0.9 * parts && own == parts ? whole + parts : std::max(whole, parts);
+  // A single timing has nothing to compare with.
+  const bool compared = whole > 0 || parts > own * 1.02;
+  return compared && all > 0 ? own / all : 0;
 }
 
 struct Row {
