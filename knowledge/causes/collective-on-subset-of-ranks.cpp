@@ -136,6 +136,30 @@ void called_apart(const Scene& s, Claim& out) {
   }
 }
 
+// What ranks say of one file: there for some, not for others.
+void found_apart(const Scene& s, const MarkView& m, Claim& out) {
+  const auto& branch = m("file_branch").lines;
+  const auto sides = differing_counts(s.book, branch);
+  if (sides.odd.size() == 1) out.root(*sides.odd.begin());
+  if (!sides.lines.empty() || s.book.ranks_of(branch).size() >= 2) out.score = sides.lines.empty() ? 0.78 : 0.85;
+  for (const int line : sides.lines) {
+    if (out.lines.size() < 4) out.show(line);
+  }
+  for (const int line : branch) {
+    if (out.score > 0 && out.lines.size() < 6) out.show(line);
+  }
+}
+
+std::optional<int> origin(const Stall& stall, const Scene& s) {
+  if (stall.savers.size() == 1) return *stall.savers.begin();
+  if (const auto guarded = s.book.ranks_of(stall.guards); guarded.size() == 1) return *guarded.begin();
+  const bool main_only = std::any_of(stall.guards.begin(), stall.guards.end(), [&](int line) {
+    return matches_any("is_main_process|== 0|zero|main_process|is_rank_0|rank0|is_master|rank_zero",
+                       s.book.at(line).low);
+  });
+  return main_only && stall.savers.empty() ? std::optional<int>(0) : std::nullopt;
+}
+
 Claim evaluate(const Scene& s, const MarkView& m) {
   if (const auto savers = recorded_savers(s); !savers.empty()) {
     Claim out;
@@ -158,19 +182,7 @@ Claim evaluate(const Scene& s, const MarkView& m) {
   branches_apart(s, m, stall.first, out);
   stopped_apart(s, m, stall, out);
   empty_apart(s, m, stall.first, out);
-  if (out.score == 0 && m("file_branch")) {
-    const auto ranks = s.book.ranks_of(m("file_branch").lines);
-    const auto sides = differing_counts(s.book, m("file_branch").lines);
-    const auto& apart = sides.lines;
-    if (sides.odd.size() == 1) out.root(*sides.odd.begin());
-    if (!apart.empty() || ranks.size() >= 2) out.score = apart.empty() ? 0.78 : 0.85;
-    for (const int line : apart) {
-      if (out.lines.size() < 4) out.show(line);
-    }
-    for (const int line : m("file_branch").lines) {
-      if (out.score > 0 && out.lines.size() < 6) out.show(line);
-    }
-  }
+  if (out.score == 0) found_apart(s, m, out);
   called_apart(s, out);
   if (out.score == 0) return out;
   if (m("engine") && s.book.mentions("update_weights|weight sync|weight transfer|weight update")) out.score = 0.5;
@@ -180,14 +192,7 @@ Claim evaluate(const Scene& s, const MarkView& m) {
     if (s.book.at(line).rank >= 0 && line < stall.first && out.lines.size() < 6) out.show(line);
   }
   for (std::size_t i = 0; i < stall.moves.size() && out.lines.size() < 8; ++i) out.show(stall.moves[i]);
-  if (out.root_rank) return out;
-  if (stall.savers.size() == 1) return out.root(*stall.savers.begin());
-  if (const auto guarded = s.book.ranks_of(stall.guards); guarded.size() == 1) return out.root(*guarded.begin());
-  const bool main_only = std::any_of(stall.guards.begin(), stall.guards.end(), [&](int line) {
-    return matches_any("is_main_process|== 0|zero|main_process|is_rank_0|rank0|is_master|rank_zero",
-                       s.book.at(line).low);
-  });
-  return out.root(main_only && stall.savers.empty() ? std::optional<int>(0) : std::nullopt);
+  return out.root_rank ? out : out.root(origin(stall, s));
 }
 
 }  // namespace

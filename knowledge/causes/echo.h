@@ -22,8 +22,8 @@ bool failed_before(const Scene& scene, int line);
 // The only rank that raised a fault of its own while another one still spoke after it.
 std::optional<int> lone_raiser(const Scene& scene);
 
-// True when the run failed or stood still for good. Who interrupts a run that he finds slow, or says "stuck" of a number
-// while steps go on, tells of neither.
+// True when the run failed or stood still for good. Who interrupts a run that he finds slow, or says "stuck" of a
+// number while steps go on, tells of neither.
 bool stopped(const Scene& scene);
 
 const std::vector<Mark>& echo_marks();

@@ -78,41 +78,46 @@ Claim nothing_loaded(const Scene& s, const MarkView& m) {
   return out.show(first.line);
 }
 
-Claim evaluate(const Scene& s, const MarkView& m) {
-  // Who says that he starts from scratch on purpose has nothing to load.
-  if (m("scratch") && !m("expected")) return {};
-  if (const auto zeros = zero_weights(s, m); !zeros.empty() && s.exceptions.empty() && s.ooms.empty()) {
-    Claim out;
+// The log says by itself that no weights came: parameters that are zero, nothing or little loaded.
+Claim told_outright(const Scene& s, const MarkView& m) {
+  if (!s.exceptions.empty() || !s.ooms.empty()) return {};
+  Claim out;
+  if (const auto zeros = zero_weights(s, m); !zeros.empty()) {
     out.score = 0.9;
     for (std::size_t i = 0; i < zeros.size() && i < 4; ++i) out.show(zeros[i]);
     return out.show(m("sign"), 2);
   }
   if (const Claim none = nothing_loaded(s, m); none.score > 0) return none;
-  std::vector<int> little;
   for (const int line : m("counted").lines) {
-    if (loads_little(s.book.at(line).low)) little.push_back(line);
-  }
-  if (!little.empty() && s.exceptions.empty() && s.ooms.empty()) {
-    Claim out;
+    if (!loads_little(s.book.at(line).low)) continue;
     out.score = 0.92;
-    for (std::size_t i = 0; i < little.size() && i < 3; ++i) out.show(little[i]);
-    return s.steps.empty() ? out : out.show(s.steps.front().line);
+    if (out.lines.size() < 3) out.show(line);
   }
-  if (m("skipped") && s.exceptions.empty()) return claim(0.93, m("skipped"), 3);
+  return out.score == 0 || s.steps.empty() ? out : out.show(s.steps.front().line);
+}
+
+// No word of it: the losses alone.
+Claim from_losses(const Scene& s, const MarkView& m) {
+  if (!s.exceptions.empty() || !s.ooms.empty() || !stall_signs(s).empty()) return {};
+  Claim out;
+  if (const auto split = split_first_losses(s); !split.empty()) {
+    out.score = 0.82;
+    for (std::size_t i = 0; i < split.size() && i < 3; ++i) out.show(split[i]);
+    return out;
+  }
   const int random_start = random_first_loss(s, m);
-  if (!m("sign")) {
-    const bool stopped = !s.exceptions.empty() || !s.ooms.empty() || !stall_signs(s).empty();
-    if (const auto split = split_first_losses(s); !split.empty() && !stopped) {
-      Claim out;
-      out.score = 0.82;
-      for (std::size_t i = 0; i < split.size() && i < 3; ++i) out.show(split[i]);
-      return out;
-    }
-    if (random_start < 0 || stopped) return {};
-    Claim out = claim(0.72, m("pretrained"), 2);
-    out.lines.insert(out.lines.begin(), random_start);
-    return out.show(m("gibberish"), 1);
-  }
+  if (random_start < 0) return {};
+  out = claim(0.72, m("pretrained"), 2);
+  out.lines.insert(out.lines.begin(), random_start);
+  return out.show(m("gibberish"), 1);
+}
+
+Claim evaluate(const Scene& s, const MarkView& m) {
+  // Who says that he starts from scratch on purpose has nothing to load.
+  if (m("scratch") && !m("expected")) return {};
+  if (const Claim told = told_outright(s, m); told.score > 0) return told;
+  if (m("skipped") && s.exceptions.empty()) return claim(0.93, m("skipped"), 3);
+  if (!m("sign")) return from_losses(s, m);
   const bool failed = !s.exceptions.empty() || !s.ooms.empty() || !stall_signs(s).empty();
   const auto first =
       std::find_if(s.steps.begin(), s.steps.end(), [](const StepEvent& step) { return step.loss_finite; });

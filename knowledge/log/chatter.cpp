@@ -42,8 +42,8 @@ const std::vector<Mark>& chatter_marks() {
        "no plugin|libnccl-net.so: cannot open|libnccl-tuner.so|tuner/plugin|profiler/plugin|"
        // Other libraries.
        "unable to register*factory|computation placer already registered|cpu_feature_guard|cutlass repo directory|"
-       "falling back to sdpa|sdpa*on multi-gpu setup with rocm|wandb: warning|w&b syncing is|wandb: run `wandb|"
-       "wandb: view|wandb: tracking|wandb:   |wandb: waiting for|wandb: synced|wandb: run summary|does not match the current*please reinstall"}};
+       "falling back to sdpa|sdpa*on multi-gpu setup with rocm|wandb: |does not match the "
+       "current*please reinstall"}};
   return marks;
 }
 
