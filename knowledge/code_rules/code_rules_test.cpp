@@ -60,7 +60,8 @@ code::ReviewContext context_of(const Example& example) {
   EXPECT_TRUE(json) << text;
   if (!json) return context;
   context.torch_version = json->value("torch_version", "");
-  const auto world = split(json->value("world", ""), 'x');
+  const std::string size = json->value("world", "");
+  const auto world = split(size, 'x');
   if (world.size() == 2) {
     context.nodes = to_integer(world[0]);
     context.gpus_per_node = to_integer(world[1]);
