@@ -130,7 +130,11 @@ void called_apart(const Scene& s, Claim& out) {
     for (const int line : s.book.lines_matching("not rank 0|rank != 0|not main process|return|skip", 4)) {
       if (!s.in_traceback(line) && s.book.at(line).rank >= 0) out.show(line);
     }
+    const bool by_main = std::any_of(exception.frames.begin(), exception.frames.end(), [&](int frame) {
+      return matches_any("main_proc|main_process|rank_zero|rank_0_only", s.book.at(frame).low);
+    });
     const auto raised = s.book.ranks_of({exception.line});
+    if (raised.empty() && by_main) out.root(0);
     if (raised.size() == 1) out.root(*raised.begin());
     return;
   }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <set>
 
 #include "knowledge/log/field_reader.h"
 
@@ -49,6 +50,16 @@ double held_by_others(const GpuOom& oom) {
   if (oom.capacity < 0 || oom.free < 0 || oom.allocated < 0) return -1;
   const double own = oom.process > 0 ? oom.process : oom.allocated + std::max(0.0, oom.reserved_unused) + 1.5 * kGiB;
   return oom.capacity - oom.free - own;
+}
+
+// Several ranks failed on one and the same device: the others on it are ranks of this job.
+bool ranks_share_device(const Scene& scene) {
+  std::set<int> ranks;
+  for (const auto& oom : scene.ooms) {
+    if (oom.rank >= 0 && oom.device >= 0 && oom.rank != oom.device && oom.device == scene.ooms.front().device)
+      ranks.insert(oom.rank);
+  }
+  return ranks.size() >= 2 && !scene.book.mentions("cuda_visible_devices");
 }
 
 // On one host the device that every failing line names is the rank; each process may call its own one 0.
@@ -208,13 +219,14 @@ OomJudgement judge_gpu_oom(const Scene& scene) {
     return out;
   }
   const double others = held_by_others(*oom);
-  if (others > std::max(3 * kGiB, 0.12 * oom->capacity)) {
+  if (others > std::max(3 * kGiB, 0.12 * oom->capacity) && !ranks_share_device(scene)) {
     out.kind = OomKind::kSharedDevice;
     out.score = 0.88;
     out.summary = "Another process holds " + gib(others) + " of this GPU: " + figures(*oom) + ".";
     return out;
   }
-  if (oom->reserved_unused > kGiB && oom->reserved_unused > 1.5 * oom->request && oom->request > 0) {
+  if (oom->reserved_unused > std::max(kGiB, 0.045 * oom->capacity) && oom->reserved_unused > 1.5 * oom->request &&
+      oom->request > 0) {
     out.kind = OomKind::kFragmentation;
     out.score = 0.93;
     out.summary = "Enough memory was reserved but it is split up: " + figures(*oom) + ".";

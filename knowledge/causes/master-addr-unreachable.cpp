@@ -44,7 +44,7 @@ CauseRule master_addr_unreachable() {
         "|failed to connect to*store|rendezvousconnectionerror|tcpstore*connect|connectfullmesh"
         "|failed to connect*master|distnetworkerror*connect"},
        {"resolve",
-        "name or service not known|temporary failure in name resolution|getaddrinfo"
+        "can't resolve|cannot resolve|does not resolve|name or service not known|temporary failure in name resolution|getaddrinfo"
         "|no address associated with hostname|nodename nor servname|gaierror|could not resolve"
         "|cannot be retrieved*err|hostname could not be|unable to resolve|unknown host"
         "|failed to resolve|hostname of the rendezvous endpoint|endpoint is absent in|port is absent in endpoint|variable master_addr expected|master_addr*not set"},

@@ -34,7 +34,7 @@ CauseRule optimizer_state_device_mismatch() {
   return {
       "optimizer-state-device-mismatch",
       {{"same_index",
-        "tensors of the same index must be on the same device"
+        "attempting to assign a gradient with device type|tensors of the same index must be on the same device"
         "|same device and the same dtype except|state_steps should not be cuda|the model and the optimizer parameters are not on the same device"},
        {"two",
         "expected all tensors to be on the same device|found at least two devices"

@@ -164,7 +164,7 @@ CauseRule pretrained_weights_not_loaded() {
         "|checkpoint*is empty|empty state dict"},
        {"counted", "loaded|matched|restored|copied|mapped|load*keys|load*tensor|load*param"},
        {"unloaded",
-        "no shard loaded|no weights loaded|nothing loaded|nothing was loaded|weights_path=none|weights_path: none|"
+        "no shard loaded|no weights loaded|nothing loaded|nothing was loaded|weights_path=none|weights_path: none|weights_path is none|init empty model|empty-initiali|"
         "weight_path=none|pretrained_path=none|pretrained_path: none|checkpoint_path=none|meta -> empty|left "
         "uninitialized|left empty|weights were not loaded|weights not loaded|did not load the weights|load_weights=false"},
        {"skipped", "state_dict of*skipped|params from torch.empty|left as torch.empty"},

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <set>
 
 #include "knowledge/causes/cause.h"
 #include "knowledge/causes/stall.h"
@@ -17,6 +18,18 @@ bool bar_ended(const Scene& s, const Hits& bars, int line) {
     return end > line && s.book.at(end).stream == s.book.at(line).stream && label(end) == label(line) &&
            s.book.at(end).low.find("100%") != std::string::npos;
   });
+}
+
+// The one worker whose bar goes on while another's has come to its end.
+std::optional<int> still_working(const Scene& s, const Hits& bars, const std::vector<int>& work) {
+  std::set<int> working, ended;
+  for (const int line : work) working.insert(s.book.at(line).head.local_rank);
+  for (const int line : bars.lines) {
+    if (s.book.at(line).low.find("100%") != std::string::npos) ended.insert(s.book.at(line).head.local_rank);
+  }
+  const bool one = working.size() == 1 && *working.begin() >= 0 && !ended.empty() && *ended.begin() >= 0 &&
+                   ended.count(*working.begin()) == 0;
+  return one ? std::optional<int>(*working.begin()) : std::nullopt;
 }
 
 Claim evaluate(const Scene& s, const MarkView& m) {
@@ -41,10 +54,11 @@ Claim evaluate(const Scene& s, const MarkView& m) {
     if (out.lines.size() < 4) out.show(line);
   }
   for (std::size_t i = 0; i < stall.signs.size() && i < 2; ++i) out.show(stall.signs[i]);
+  if (const auto slow = still_working(s, m("prepare"), work)) return out.root(*slow);
   const auto ranks = s.book.ranks_of(work);
-  if (ranks.size() == 1 && !first_process) return out.root(*ranks.begin());
   const bool waits_for_zero =
-      first_process || s.book.mentions("from [0]|check rank 0 logs for faulty rank|retrieving ncclunique");
+      first_process || s.book.mentions("from [0]|from rank 0|check rank 0 logs for faulty rank|retrieving ncclunique");
+  if (ranks.size() == 1 && !waits_for_zero) return out.root(*ranks.begin());
   const bool main_works = !s.desync.timed_out.empty() && s.desync.timed_out.count(0) == 0;
   return out.root(waits_for_zero || main_works || (ranks.size() == 1 && *ranks.begin() == 0) ? std::optional<int>(0)
                                                                                              : std::nullopt);

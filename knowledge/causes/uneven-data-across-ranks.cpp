@@ -75,7 +75,7 @@ DataTalk read_talk(const Scene& s, const MarkView& m) {
       continue;
     out.lines.push_back(line);
     if (matches_any(
-            "exhausted|empty|stopiteration|no more|ran out|end of data|finished|leaving|validate epoch|val, rank|done, * batches|done after * batches|completed * batches",
+            "exhausted|empty|stopiteration|no more|ran out|end of data|finished|leaving|start of validation|starting validation|validate epoch|val, rank|done, * batches|done after * batches|completed * batches",
             low))
       out.ran_out.push_back(line);
   }
@@ -116,7 +116,8 @@ std::optional<int> shorter_of(const Scene& s, const std::vector<int>& lines) {
 
 std::optional<int> origin(const Scene& s, const DataTalk& data, int left) {
   if (data.counts.odd.size() == 1) return *data.counts.odd.begin();
-  if (data.dry.size() == 1 && s.book.mentions("stopiteration|exhausted")) return *data.dry.begin();
+  if (data.dry.size() == 1 && s.book.mentions("stopiteration|exhausted|start of validation|starting validation"))
+    return *data.dry.begin();
   if (const int suspect = s.desync.suspect(); suspect >= 0) return suspect;
   if (left >= 0) return left;
   if (data.counts.lines.size() == 2) return shorter_of(s, data.counts.lines);
@@ -157,7 +158,7 @@ CauseRule uneven_data_across_ranks() {
   return {
       "uneven-data-across-ranks",
       {{"data",
-        "loader len|loader size|batches per epoch|dataset shard|dataset*rows|dataset*steps|loader*steps|shard*rows|shard*steps|files assigned|documents assigned|skip*sample|skipping*sample|skip*batch|drop*sample|dropped*batch|stopiteration"
+        "start of validation|starting validation|loader len|loader size|batches per epoch|dataset shard|dataset*rows|dataset*steps|loader*steps|shard*rows|shard*steps|files assigned|documents assigned|skip*sample|skipping*sample|skip*batch|drop*sample|dropped*batch|stopiteration"
         "|len(dataloader)|dataloader*len|num batches|number of batches|num_batches"
         "|steps per epoch|steps_per_epoch|uneven|exhausted|no more data|drop_last|empty batch"
         "|ran out of|batches left|samples per rank|micro-batch|iterator*empty|iterator*exhausted|loader*exhausted|microbatches|accumulation steps"

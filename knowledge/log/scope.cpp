@@ -21,7 +21,7 @@ const std::vector<Mark>& scope_marks() {
        "parallel|dataparallel|_fsdp_wrapped_module"
        "|[rank0]|[rank1]|[default0]:|[default1]:|dcp.save|.distcp|nnodes|supervisor: rank"},
       {"trainer",
-       "train.py|trainer|training|finetun|fine-tun|pretrain|optimizer|backward(|grad_norm|learning_rate|lr_scheduler|"
+       "train, step|train.py|trainer|training|finetun|fine-tun|pretrain|optimizer|backward(|grad_norm|learning_rate|lr_scheduler|"
        "epoch|fsdp"
        "|/checkpoint-|'checkpoint-|save_checkpoint|resum|gradient|zero3|zero_to_fp32|sft_|/sft|sft-|sft.|sfttrainer|grpo|ppo_|/ppo|ppo-|ppotrainer|ppo_t|dpo_t|dpo_|/dpo|dpo-|dpotrainer|rlhf"
        "|trainrayactor|workerdict|state_dict|loss.backward|saving*model|fully_shard|train_|autograd|dataloader|actor_"
@@ -64,8 +64,8 @@ Scope find_scope(const LogBook& book, bool has_losses) {
     return line.head.rank >= 0 && line.low.find("[rank") != std::string::npos;
   });
   // A benchmark of the fabric moves bytes, it trains nothing.
-  const bool benchmark = static_cast<bool>(book.find("core", "benchmark")) && !torch && !has_losses &&
-                         !book.find("core", "trainer") && !book.find("core", "launched");
+  const bool benchmark = book.find("core", "benchmark") && !has_losses && !book.find("core", "trainer") &&
+                         !book.find("core", "launched") && !book.mentions("torch|transformers");
   // Tasks of srun or mpirun carry a number in front of each line.
   std::set<int> tasks;
   for (const auto& line : book.lines) {
@@ -75,8 +75,9 @@ Scope find_scope(const LogBook& book, bool has_losses) {
   const auto spoken = [&](const char* mark) {
     const auto& words = book.find("core", mark).lines;
     return std::any_of(words.begin(), words.end(), [&](int line) {
-      return !matches_any("fsdp-expert|pytorch-fsdp|fsdp skill|cannot import name|from torch.distributed* import ",
-                          book.at(line).low);
+      return !matches_any(
+          "huggingface-cli |hf download|fsdp-expert|pytorch-fsdp|fsdp skill|cannot import name|from torch.distributed* import ",
+          book.at(line).low);
     });
   };
   const bool named = spoken("distributed");
