@@ -171,7 +171,12 @@ void Interpreter::adopt(Object* object, const Class& known, Node node) {
                  : known.is_dataset || known.is_iterable_dataset ? Type::kDataset
                                                                  : Type::kInstance;
   if (known.is_module && object->callee.empty()) object->callee = known.name;
+  // A constructor may take one of its own class, or of one that takes this.
+  constexpr std::size_t kMaxAdopting = 6;
+  if (adopting_.size() >= kMaxAdopting || std::ranges::find(adopting_, &known) != adopting_.end()) return;
+  adopting_.push_back(&known);
   construct(object, known, unknown_arguments(), node);
+  adopting_.pop_back();
 }
 
 // What making an instance runs: the constructor; of a dataclass, its fields in order and what follows them.

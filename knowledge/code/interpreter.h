@@ -34,8 +34,7 @@ class Interpreter : public Recorder {
   Object* instance_of(const Class& owner);
   Arguments& unknown_arguments();
   Trace& begin_trace(bool from_entry);
-  void load_modules();
-  void end_trace();
+  void load_modules(), end_trace();
   Object* unknown_parameter(Node parameter, const Function& function);
   Object* typed(Object* object, Node annotation, const SourceFile& file);
   // statements.cpp
@@ -143,7 +142,7 @@ class Interpreter : public Recorder {
   std::size_t events_ = 0;         // of all traces that are done
   std::vector<Object*> returned_;  // by the function that runs
   std::vector<std::uint32_t> return_jumps_, loop_breaks_, turn_continues_, raises_;
-  std::vector<const Class*> fields_of_;                        // classes whose fields are being filled
+  std::vector<const Class*> fields_of_, adopting_;  // whose fields are filled, whose instances get attributes
   std::vector<std::pair<const Function*, Consumer*>> yields_;  // generators that run, innermost last
 };
 

@@ -164,6 +164,14 @@ TEST(Interpreter, AFieldOfItsOwnClassEnds) {
   EXPECT_GE(events_of(*program, EventKind::kCollective).size(), 2u);
 }
 
+TEST(Interpreter, AConstructorThatTakesItsOwnClassEnds) {
+  for (const std::string type : {"A", "B"}) {
+    const auto program = program_of("class A:\n    def __init__(self, a: " + type + "):\n        dist.barrier()\n" +
+                                    "class B:\n    def __init__(self, b: A):\n        self.b = b\n");
+    EXPECT_FALSE(events_of(*program, EventKind::kCollective).empty());
+  }
+}
+
 TEST(Interpreter, AShortListIsWalkedOneByOneAlsoWithItsNumbers) {
   const auto program = program_of("for i, group in enumerate(['a', 'b']):\n    dist.barrier(group)\n");
   const auto barriers = events_of(*program, EventKind::kCollective);
