@@ -46,4 +46,5 @@ target_compile_options(fx_tree_sitter PRIVATE -O2)  # also in debug builds: pars
 
 add_library(fx_tree_sitter_python STATIC ${fx_grammar_folder}/parser.c ${fx_grammar_folder}/scanner.c)
 target_include_directories(fx_tree_sitter_python PRIVATE SYSTEM ${fx_grammar_folder})
+target_compile_definitions(fx_tree_sitter_python PRIVATE TREE_SITTER_REUSE_ALLOCATOR)  # the scanner allocates as the runtime does
 target_link_libraries(fx_tree_sitter_python PUBLIC fx_tree_sitter)
