@@ -18,7 +18,7 @@ class LeanCatalogue : public testing::Test {
 
   std::vector<tools::Tool> catalogue_ = testing_catalogue();
   std::vector<tools::Tool> lean_ = lean_catalogue(catalogue_);
-  Services services_{"unused"};
+  Services services_{testing::TempDir() + "fx_services"};
 };
 
 TEST_F(LeanCatalogue, CallsTheToolThatOpNames) {

@@ -23,7 +23,7 @@ class McpTest : public testing::Test {
   }
 
   std::vector<tools::Tool> catalogue_ = testing_catalogue();
-  Services services_{"unused"};
+  Services services_{testing::TempDir() + "fx_services"};
   Mcp mcp_{catalogue_, services_.context()};
 };
 

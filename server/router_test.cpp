@@ -39,7 +39,7 @@ class RouterTest : public testing::Test {
   static int code_of(const HttpResponse& response) { return Json::parse(response.body)["error"]["code"].get<int>(); }
 
   std::vector<tools::Tool> catalogue_ = testing_catalogue();
-  Services services_{"unused"};
+  Services services_{testing::TempDir() + "fx_services"};
   Router router_{catalogue_, services_, {}};
 };
 
