@@ -25,7 +25,9 @@ Claim evaluate(const Scene& s, const MarkView& m) {
   if (iommu_on(s, m) && (stalled || m("verify"))) out.score = std::max(out.score, m("route") ? 0.92 : 0.85);
   if (out.score == 0 && m("route") && stalled && early) {
     const bool explained = s.desync.behind.size() > 0 || s.desync.differing.size() > 0 || !s.exceptions.empty();
-    out.score = explained ? 0.3 : 0.66;
+    // Every log of NCCL names its routes: only a first collective that no rank gets through speaks against them.
+    const bool everybody = s.desync.timed_out.size() >= static_cast<std::size_t>(std::max(2, s.world));
+    out.score = explained ? 0.3 : everybody ? 0.66 : 0.49;
   }
   if (out.score == 0) return out;
   // What happens once it is switched off proves it.

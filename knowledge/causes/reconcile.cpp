@@ -145,7 +145,7 @@ const std::vector<Mark>& reconcile_marks() {
        "training complete|training finished|finished training|train_runtime|exit code 0|exits successfully|successfully "
        "finished|training done|max_epochs|max_steps|saved final|job finished|stopped: `max|final validation|run finished|run complete"},
       {"trouble",
-       "cancelled|preempt|killed|sigterm|sighup|signal 1|evicted|terminated|time limit|oom-kill|died|aborted"},
+       "cancelled|preempt|killed|sigterm|sighup|signal 1|evicted|terminated|time limit|oom-kill|died|aborted|no_available_worker|no available worker"},
       {"restart", "will restart worker group|restarting worker group|restart_count=1"},
   };
   return marks;

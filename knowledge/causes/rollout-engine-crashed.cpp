@@ -50,7 +50,7 @@ CauseRule rollout_engine_crashed() {
         "|sglang*exited|server is dead|engine is dead|server disconnected|launch*server*timeout"
         "|server*failed to start|server exited|detokenizer*exception|asyncenginedead"
         "|engine loop has died|sigquit received|connection refused*generate"
-        "|cannot connect to host"},
+        "|cannot connect to host|no_available_worker|no available worker|503 service unavailable*generate"},
        {"who", "vllm|sglang|engine|rollout|generation server"},
        {"trainer", "workerdict|trainrayactor|trainer|taskrunner|[rank|actor|fsdp|grpo|ppo|train"}},
       evaluate};

@@ -52,7 +52,8 @@ void find_saves(const Scene& scene, Stall& out) {
         matches_any(
             "waiting|waits for|save_interval|save_steps|save_every|save_strategy|save_total|checkpoint_dir|ckpt_dir|save_dir|output_dir|args(|config",
             low) ||
-        matches_any("not saving|skip*sav|no improvement|loading|resum|from checkpoint|$ |load_|restor|activation", low))
+        matches_any("not saving|skip*sav|no improvement|loading|resum|from checkpoint|$ |load_|restor", low) ||
+        matches_any("activation|gradient checkpoint|gradient_checkpoint|grad_checkpoint|use_reentrant|recompute", low))
       continue;
     if (std::find(out.guards.begin(), out.guards.end(), line) != out.guards.end()) continue;
     out.saves.push_back(line);

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <optional>
 
 #include "knowledge/causes/cause.h"
 #include "knowledge/causes/echo.h"
@@ -8,8 +9,9 @@
 namespace fx::knowledge {
 namespace {
 
-// A share of a quarter or more in the same part of the line as the word for data.
-bool large_share(std::string_view low) {
+// The largest share that a line states in the same part as a word for data, if it states one.
+std::optional<double> data_share(std::string_view low) {
+  std::optional<double> out;
   const bool table = std::count(low.begin(), low.end(), '|') >= 2;  // a row of a profile, its name in front
   for (auto sign = low.find('%'); sign != std::string_view::npos; sign = low.find('%', sign + 1)) {
     const auto part = low.find_last_of(table ? ";" : ";,|", sign);
@@ -19,11 +21,59 @@ bool large_share(std::string_view low) {
     const auto begin = before == std::string_view::npos ? 0 : before + 1;
     const auto share = number_after(low.substr(begin, sign - begin), "");
     const auto end = low.find_first_of(table ? ";" : ";,|", sign);
-    if (share && *share >= 25 &&
-        matches_any("data|loader", low.substr(from, end == std::string_view::npos ? end : end - from)))
-      return true;
+    if (share && matches_any("data|loader", low.substr(from, end == std::string_view::npos ? end : end - from)))
+      out = std::max(out.value_or(0), *share);
   }
-  return false;
+  return out;
+}
+
+bool large_share(std::string_view low) {
+  return data_share(low).value_or(0) >= 25;
+}
+
+// Who states how little the wait is does not complain of it.
+bool small_share(std::string_view low) {
+  const auto share = data_share(low);
+  return share && *share < 25 && !matches_any("util|idle|busy", low);
+}
+
+std::optional<double> value_at(std::string_view low, std::size_t from) {
+  while (from < low.size() && (low[from] == ':' || low[from] == '=' || low[from] == ' ')) ++from;
+  return number_after(low.substr(from), "");
+}
+
+double wait_of(std::string_view low) {
+  for (const std::string_view key :
+       {"data_wait", "data_time:", "data_time", "data time:", "data time", "data wait:", "data wait",
+        "loader wait:", "loader wait", "loader_wait", "data_load", "fetch_time", "data:", "dataloading"}) {
+    const auto at = low.find(key);
+    const auto value = at == std::string_view::npos ? std::nullopt : value_at(low, at + key.size());
+    if (value.value_or(-1) >= 0) return *value;
+  }
+  return -1;
+}
+
+double step_of(std::string_view low, double wait) {
+  for (const std::string_view key :
+       {"step_time", "step time", "iter_time", "batch_time", "time:", "compute", "forward"}) {
+    const auto at = low.find(key);
+    if (at == std::string_view::npos || (at > 5 && low.compare(at - 5, 5, "data_") == 0)) continue;
+    const auto value = value_at(low, at + key.size());
+    if (value.value_or(-1) < 0) continue;
+    return key == "compute" || key == "forward" ? *value + std::max(0.0, wait) : *value;
+  }
+  return -1;
+}
+
+bool complains(std::string_view low) {
+  const double wait = wait_of(low), whole = step_of(low, wait);
+  const bool percent = wait != 0 && matches_any("data*% of|dataloader*%", low) && large_share(low);
+  const bool long_wait = wait >= 2 && whole > 0 && wait > 0.2 * whole;
+  if ((wait > 0 && whole > 0 && wait > 0.4 * whole) || long_wait || percent) return true;
+  return !small_share(low) &&
+         matches_any(
+             "waiting for data|waits for data|data starv|gpu*idle*data|idle*next(|gap*next(|wait*next(|blocked*next(|idle*loader|stall*loader|wait*loader|next(*% of|loader*% of",
+             low);
 }
 
 Claim evaluate(const Scene& s, const MarkView& m) {
@@ -31,34 +81,7 @@ Claim evaluate(const Scene& s, const MarkView& m) {
   if (failed || !m("data")) return {};
   std::vector<int> proof = share_of(s, TimeKind::kData).lines;
   for (const int line : m("data").lines) {
-    const auto& low = s.book.at(line).low;
-    double wait = -1;
-    for (const std::string_view key :
-         {"data_wait", "data_time:", "data_time", "data time:", "data time", "data wait:", "data wait",
-          "loader wait:", "loader wait", "loader_wait", "data_load", "fetch_time", "data:", "dataloading"}) {
-      const auto at = low.find(key);
-      if (at == std::string::npos || wait >= 0) continue;
-      auto from = at + key.size();
-      while (from < low.size() && (low[from] == ':' || low[from] == '=' || low[from] == ' ')) ++from;
-      wait = number_after(std::string_view(low).substr(from), "").value_or(-1);
-    }
-    double whole = -1;
-    for (const std::string_view key :
-         {"step_time", "step time", "iter_time", "batch_time", "time:", "compute", "forward"}) {
-      const auto at = low.find(key);
-      if (at == std::string::npos || (at > 5 && low.compare(at - 5, 5, "data_") == 0) || whole >= 0) continue;
-      auto from = at + key.size();
-      while (from < low.size() && (low[from] == ':' || low[from] == '=' || low[from] == ' ')) ++from;
-      whole = number_after(std::string_view(low).substr(from), "").value_or(-1);
-      if (key == "compute" || key == "forward") whole = whole < 0 ? whole : whole + std::max(0.0, wait);
-    }
-    const bool percent = wait != 0 && matches_any("data*% of|dataloader*%", low) && large_share(low);
-    const bool long_wait = wait >= 2 && whole > 0 && wait > 0.2 * whole;
-    if ((wait > 0 && whole > 0 && wait > 0.4 * whole) || long_wait || percent ||
-        matches_any(
-            "waiting for data|waits for data|data starv|gpu*idle*data|idle*next(|gap*next(|wait*next(|blocked*next(|idle*loader|stall*loader|wait*loader|next(*% of|loader*% of",
-            low))
-      proof.push_back(line);
+    if (complains(s.book.at(line).low)) proof.push_back(line);
   }
   if (proof.empty()) return {};
   Claim out;

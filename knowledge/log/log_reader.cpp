@@ -7,6 +7,7 @@
 #include "base/text.h"
 #include "knowledge/log/chatter.h"
 #include "knowledge/log/field_reader.h"
+#include "knowledge/log/local_ranks.h"
 #include "knowledge/log/scope.h"
 
 namespace fx::knowledge {
@@ -167,20 +168,6 @@ void order_by_wording(LogBook& book) {
       (first ? hits.telling : repeats).push_back(line);
     }
     hits.telling.insert(hits.telling.end(), repeats.begin(), repeats.end());
-  }
-}
-
-// On one host local ranks are the ranks: where lines that state both agree, the local one speaks for the others.
-void take_local_ranks(LogBook& book) {
-  bool agreed = false;
-  for (const auto& line : book.lines) {
-    if (line.head.local_rank < 0 || line.head.rank < 0) continue;
-    if (line.head.local_rank != line.head.rank) return;
-    agreed = true;
-  }
-  if (!agreed) return;
-  for (auto& line : book.lines) {
-    if (line.rank < 0) line.rank = line.head.local_rank;
   }
 }
 

@@ -77,6 +77,16 @@ TEST(LogReader, TakesLocalRanksForRanksOnlyWhereLinesThatStateBothAgree) {
   EXPECT_EQ(read("[default0]: tokenizing\n").at(0).rank, -1);
 }
 
+TEST(LogReader, TakesLocalRanksForRanksWhereNothingTellsOfASecondHost) {
+  const std::string text = "[default0]: tokenizing\n[default5]: tokenizing\n";
+  EXPECT_EQ(read(text).at(1).rank, 5);
+  EXPECT_EQ(read(text + "torchrun --nnodes=1 --nproc_per_node=6 sft.py\n").at(1).rank, 5);
+  for (const char* hosts : {"torchrun --nnodes=4 sft.py\n", "node_rank: 1\n", "n1:7:7 [0] NCCL INFO nranks 32\n",
+                            "on 3 nodes\n", "(node-3 pid=5) up\n[rank: 7] up\n"}) {
+    EXPECT_EQ(read(text + hosts).at(1).rank, -1) << hosts;
+  }
+}
+
 TEST(LogReader, KeepsTheFailureAtTheEndOfALongLog) {
   std::string text;
   for (int i = 0; i < 60000; ++i) text += "step: " + std::to_string(i) + " loss: 1.5 it/s\n";
