@@ -19,6 +19,8 @@ constexpr double kAdapterMask = 1;
 // Per entry of the MLP width: gate, up and activated gate (2 each); without a gate: up. The compiler recomputes the
 // activated gate. The down projection's input comes on top.
 constexpr double kGatedEager = 6, kGatedCompiled = 4, kPlain = 2;
+// The same of gpt-oss, which clamps gate and up and shifts up: both before, gate after, its sigmoid, their product, up.
+constexpr double kGatedClamped = 12;
 // Gradients in flight at the MLP's backward, per entry of its width: of the product, the activated gate and up (2
 // each); without a gate of the activation's output and input. A trained down projection has given its input back then.
 constexpr double kGatedGradients = 6, kPlainGradients = 4;
@@ -145,7 +147,9 @@ LayerActivations layer_activations(const ModelShape& m, const Setting& s) {
   // LayerNorm is one kernel everywhere; RMSNorm is written in operations unless fused.
   const bool eager_norms = !fused_norms(s) && !m.norm_bias;
   const double norm = eager_norms ? kNormEager + (is_lora(s) ? 0 : kNormScaled * scale) : kNormFused * scale;
-  const double mlp = m.gated ? (s.compile ? kGatedCompiled : kGatedEager) : kPlain;
+  const bool clamped = m.family == "gpt_oss" && !s.tuned;
+  const double gated = s.compile ? kGatedCompiled : clamped ? kGatedClamped : kGatedEager;
+  const double mlp = m.gated ? gated : kPlain;
   const double norms = m.norms * norm * m.hidden;
   double saved = norms + attention_bytes(m, s) + mlp * scale * width;
   if (m.is_moe()) saved += 2 * s.param_bytes * m.experts_per_token * m.hidden;  // dispatched copies, in and out

@@ -95,6 +95,16 @@ void add_gradients(const Plan& plan, std::vector<std::string>& out) {
       gib_text(s.param_bytes * rank_model(plan.shape, plan.count, s).params()) + " more a GPU.");
 }
 
+void add_graph_weights(const Plan& plan, std::vector<std::string>& out) {
+  const MemoryPlan& m = plan.chosen.memory;
+  if (m.graph_weights < 0.1 * m.allocated) return;
+  out.push_back(
+      "ZeRO-3 is taken to free each gathered weight after its use. A model that was built before deepspeed.initialize, "
+      "not inside deepspeed.zero.Init (from_pretrained is), keeps all of them from forward to backward where nothing is "
+      "checkpointed (DeepSpeed before #8189): " +
+      gib_text(m.graph_weights) + " more a GPU.");
+}
+
 void add_offload(const Plan& plan, std::vector<std::string>& out) {
   if (!plan.chosen.setting.offload || plan.machine.cpu) return;
   out.push_back(
@@ -113,6 +123,7 @@ void set_limits(Plan& plan) {
   add_tensor_parallel(plan, plan.limits);
   add_buckets(plan, plan.limits);
   add_gradients(plan, plan.limits);
+  add_graph_weights(plan, plan.limits);
   add_offload(plan, plan.limits);
 }
 

@@ -133,7 +133,7 @@ void set_outside(const Setting& s, const Machine& m, const Moments& moments, Mem
   plan.nvidia_smi = plan.reserved + outside;
   const double spread = s.offload ? kOffloadSpread : kSpread;
   plan.low = with_newest_loss(moments, s, plan.allocated) * (1 - spread);
-  plan.high = (plan.nvidia_smi + (s.example > 0 ? 0 : plan.varied)) * (1 + spread);
+  plan.high = (plan.nvidia_smi + (s.example > 0 ? 0 : plan.varied) + plan.graph_weights) * (1 + spread);
 }
 
 }  // namespace
@@ -144,6 +144,7 @@ MemoryPlan plan_memory(const ModelShape& shape, const ParamCount& count, const S
   States st = count_states(model, s, machine);
   MemoryPlan plan;
   move_to_host(s, machine, st, plan);
+  plan.graph_weights = st.graph_weights;
   const LayerActivations layer = layer_activations(shape, s);
   const KeptActivations kept = kept_activations(model, layer, s);
   const double tokens = s.tokens();

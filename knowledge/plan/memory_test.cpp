@@ -247,5 +247,73 @@ TEST(Memory, ThePipelinesFirstRankHasMoreMicroBatchesAndItsLastTheLogits) {
   EXPECT_GT(shrinks_last, shrinks_first + 5 * kGib);
 }
 
+TEST(Memory, AdaptersTrainedIn16BitsLeaveTheRestOfAFourBitModelNarrow) {
+  const auto weights = [](const char* master) {
+    return share(
+        on_one(kMistral, std::string(R"("method":"qlora","activation_checkpointing":"full","loss_impl":"standard",
+                                        "master_dtype":)") +
+                             master),
+        "weights");
+  };
+  const double norms = 65 * 4096, both_ends = 2.0 * 32000 * 4096;
+  EXPECT_NEAR(weights(R"("fp32")") - weights(R"("bf16")"), 2 * (norms + both_ends), 1);
+}
+
+TEST(Memory, EightBitOptimizersHoldAdaptersMomentsInEightBits) {
+  const auto moments = [](const char* optimizer) {
+    return share(on_one(kMistral, std::string(R"("method":"lora","lora_rank":64,"optimizer":)") + optimizer),
+                 "optimizer");
+  };
+  EXPECT_EQ(moments(R"("adamw")"), 4 * moments(R"("adamw-8bit")"));
+}
+
+TEST(Memory, AClampedGateKeepsMoreThanAPlainOne) {
+  const auto saved = [](const char* type, const char* more) {
+    const Plan plan = plan_of(
+        (std::string(R"({"model_type":")") + type +
+         R"(","hidden_size":2880,"num_hidden_layers":24,"num_attention_heads":64,"num_key_value_heads":8,"head_dim":64,
+           "intermediate_size":2880,"num_local_experts":32,"num_experts_per_tok":4,"vocab_size":201088})")
+            .c_str(),
+        R"({"gpu":"H100","gpus_per_node":8})",
+        (std::string(R"({"method":"full","seq_len":4096,"micro_batch":1,"sharding":"fsdp2")") + more + "}").c_str());
+    return layer_activations(plan.shape, plan.chosen.setting).saved;
+  };
+  // Gate and up before the clamp, the clamped gate, its sigmoid, their product, and up plus one, over three tensors.
+  EXPECT_EQ(saved("gpt_oss", "") - saved("mixtral", ""), (12 - 6) * 4.0 * 2880);
+  EXPECT_EQ(saved("gpt_oss", R"(,"compile":true)"), saved("mixtral", R"(,"compile":true)"));
+}
+
+TEST(Memory, MegatronsLossHoldsAllLogitsUnlessSaidOtherwise) {
+  const auto loss = [](const char* more) {
+    const Plan plan = plan_of(
+        kLlama8, R"({"gpu":"H100","gpus_per_node":8})",
+        (std::string(R"({"method":"full","seq_len":4096,"micro_batch":1,"sharding":"zero1")") + more + "}").c_str());
+    return plan.chosen.setting.loss;
+  };
+  EXPECT_EQ(loss(R"(,"tp":2)"), Loss::kStandard);
+  EXPECT_EQ(loss(R"(,"pp":2)"), Loss::kStandard);
+  EXPECT_EQ(loss(R"(,"tp":2,"loss_impl":"chunked")"), Loss::kChunked);
+}
+
+TEST(Memory, TheRangeReachesWeightsThatZeroThreesGraphMayKeep) {
+  const auto plan = [](const char* more) {
+    return plan_of(kMistral, R"({"gpu":"A100-80GB-SXM","gpus_per_node":8})",
+                   (std::string(R"({"method":"full","seq_len":1024,"micro_batch":1,"sharding":"zero3",
+                     "loss_impl":"standard","activation_checkpointing":)") +
+                    more + "}")
+                       .c_str());
+  };
+  const Plan kept = plan(R"("none")"), freed = plan(R"("full")");
+  const MemoryPlan& m = kept.chosen.memory;
+  EXPECT_NEAR(m.graph_weights, 2 * kept.count.total - share(kept, "gathered_parameters"), 1);
+  EXPECT_GT(m.high, m.nvidia_smi + m.graph_weights);
+  EXPECT_EQ(freed.chosen.memory.graph_weights, 0);
+  const auto says = [](const Plan& p) {
+    return std::ranges::any_of(p.limits, [](const std::string& l) { return l.find("zero.Init") != std::string::npos; });
+  };
+  EXPECT_TRUE(says(kept));
+  EXPECT_FALSE(says(freed));
+}
+
 }  // namespace
 }  // namespace fx::knowledge::plan

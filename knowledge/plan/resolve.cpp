@@ -89,7 +89,9 @@ void set_layout(const TrainingArgs& t, const Machine& m, Resolved& out) {
   if (!m.cpu) s.attention = choice<X>(t.attention.value_or("sdpa"), {X::kEager, X::kSdpa, X::kFlash});
   s.keeps_cache = t.use_cache.value_or(false) && !m.cpu;
   using L = Loss;
-  s.loss = choice<L>(t.loss_impl.value_or(m.cpu ? "standard" : "chunked"),
+  // Megatron's loss over a split vocabulary works on all of the rank's logits.
+  const bool whole = m.cpu || (s.sharding == Sharding::kZero1 && s.tp * s.pp > 1);
+  s.loss = choice<L>(t.loss_impl.value_or(whole ? "standard" : "chunked"),
                      {L::kStandard, L::kFused, L::kChunked, L::kLiger});
   s.own_loop = s.loss == Loss::kChunked && t.loss_impl.has_value();
   s.compile = t.compile.value_or(false);

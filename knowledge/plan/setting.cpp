@@ -21,7 +21,7 @@ bool is_lora(const Setting& s) {
 bool widens_rest(const Setting& s) {
   const bool library = !s.own_loop && s.loss != Loss::kFused;
   const bool prepared = s.quant == Quant::kNf4 || s.quant == Quant::kNf4Double || s.quant == Quant::kInt8;
-  return prepared && library && !s.amp_asked && s.sharding == Sharding::kNone;
+  return prepared && library && !s.amp_asked && s.master_bytes > s.param_bytes && s.sharding == Sharding::kNone;
 }
 
 double element_bytes(const Setting& s) {

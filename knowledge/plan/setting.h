@@ -82,8 +82,8 @@ bool is_fsdp(Sharding sharding);  // gathers parameters unit by unit: fsdp1, fsd
 bool is_deepspeed(Sharding sharding);
 bool is_lora(const Setting& setting);
 // peft's preparation of a 4- or 8-bit model casts what is not quantised to fp32, and with it what modules hand on to
-// each other. Sharding needs one dtype, trainers with a loss of their own do not use it, and who asks for autocast
-// leaves it to that.
+// each other. Sharding needs one dtype, trainers with a loss of their own do not use it, who asks for autocast leaves
+// it to that, and who trains adapters in 16 bits casts norms and embedding back (axolotl, TRL) or never widens them.
 bool widens_rest(const Setting& setting);
 // Bytes an entry of what modules hand on to each other.
 double element_bytes(const Setting& setting);

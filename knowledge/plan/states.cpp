@@ -61,8 +61,7 @@ void add_lora(const RankModel& m, const Setting& s, const Shards& n, States& out
                  (s.stored_bytes() + s.master_bytes) * s.saved_params) /
                     n.weights;
   out.grads = (kAdapterGrad * adapters + s.master_bytes * s.saved_params) / n.grads;
-  const double state =
-      s.optimizer == Optimizer::kPagedAdamw || s.optimizer == Optimizer::kPagedAdamw8bit ? 0 : kAdapterState;
+  const double state = std::min(kAdapterState, optimizer_bytes(s.optimizer, kAdapterWeight));
   out.optimizer = (state * adapters + optimizer_bytes(s.optimizer, s.master_bytes) * s.saved_params) / n.optimizer;
   out.step_temp = s.optimizer == Optimizer::kAdamw
                       ? (kAdapterWeight * adapters + s.master_bytes * s.saved_params) / n.optimizer
@@ -73,6 +72,13 @@ void add_lora(const RankModel& m, const Setting& s, const Shards& n, States& out
 // PyTorch's DDP copies gradients into buckets, as many bytes again, unless gradient_as_bucket_view (off by default).
 void add_buckets(const Setting& s, States& out) {
   if (s.sharding == Sharding::kDdp) out.buckets = out.grads;
+}
+
+// PyTorch's linear function keeps a view of the weight for backward, which outlives ZeRO-3's release of the parameter.
+// DeepSpeed puts its own in place where the model is built inside zero.Init, as from_pretrained does, and for models
+// built before only since DeepSpeed#8189.
+bool graph_may_keep_weights(const Setting& s) {
+  return s.sharding == Sharding::kZero3 && s.checkpointing == Checkpointing::kNone && s.quant == Quant::kNone;
 }
 
 void add_gathered(const RankModel& m, const Setting& s, const Shards& n, States& out) {
@@ -87,6 +93,7 @@ void add_gathered(const RankModel& m, const Setting& s, const Shards& n, States&
   out.gathered = 2 * compute * m.layer_params + s.stored_bytes() * m.root_params;
   if (s.sharding == Sharding::kZero3) out.gathered = s.param_bytes * std::min(m.params(), kZeroLive);
   if (!s.reshard || s.gathered_step()) out.kept_gathered = compute * m.block_params;
+  if (graph_may_keep_weights(s)) out.graph_weights = std::max(0.0, s.param_bytes * m.params() - out.gathered);
   // FSDP1's no_sync, which the usual trainers accumulate under, keeps the adapters' gradients whole.
   const bool whole = is_lora(s) && s.sharding == Sharding::kFsdp1 && s.grad_accum > 1;
   if (whole) out.whole_grads = kAdapterGrad * s.lora_params * m.layers / m.shape.layers / s.tp;
