@@ -132,6 +132,15 @@ saving checkpoint to /out/step200 ... done (12.1 s)
 step 300 | loss 1.9 | grad norm 1.0 | nan_count 0 | inf_count 0
 done
 )log"},
+    Healthy{"lightning-sanity", R"log(Initializing distributed: GLOBAL_RANK: 1, MEMBER: 2/2
+Sanity Checking DataLoader 0: 100%|##########| 2/2 [00:00<00:00,  3.01it/s]
+The 'val_dataloader' does not have many workers which may be a bottleneck. Consider increasing the value of the `num_workers` argument.
+Epoch 0: 100%|##########| 250/250 [02:10<00:00,  1.91it/s, v_num=3, train_loss=2.310]
+)log"},
+    Healthy{"engine-preempts", R"log((PolicyModelActor pid=21) [INFO] [comm.py:652:init_distributed] cdb=None
+(PPOTrainer pid=18) Global step 1: {'policy_loss': 0.01, 'reward': 0.31}
+(LLMRayActor pid=31) WARNING 11-30 10:01:40 [scheduler.py:1483] Sequence group 12 is preempted by PreemptionMode.RECOMPUTE mode because there is not enough KV cache space.
+)log"},
 };
 
 TEST(HealthyLogs, RaiseNoAlarm) {
@@ -150,6 +159,16 @@ TEST(HealthyLogs, AreNoLogsOfOtherPrograms) {
        "user: please fix the training script\nFAILED tests/test_api.py::test_login - AssertionError: expected 200\n",
        "agent> pytest tests/test_shard.py\n    from torch.distributed.fsdp import fully_shard\nE   ImportError: cannot "
        "import name 'fully_shard' from 'torch.distributed.fsdp'\nagent> pinned torch, 9 passed\n",
+       "Setting up libgloo0 (0.5) ...\n(Reading database ... 40%\r(Reading database ... 100%\r\nPreparing to unpack "
+       "x_amd64.deb ...\n",
+       "total 8\ndrwxr-xr-x 2 root root 9 Nov 30 20:40 libgloo-dev\n/usr/share/doc/libgloo-dev/docs:\n-rw-r--r-- 1 "
+       "root root 9 Nov 30 20:40 README.saving\n-rw-r--r-- 1 root root 9 Nov 30 20:40 writing-tests.md\n",
+       "==== test session starts ====\ntests/fsdp/test_fsdp.py ..F\nE   torch.OutOfMemoryError: CUDA out of memory. "
+       "Tried to allocate 2.00 MiB.\n==== 1 failed, 2 passed in 8.1s ====\n",
+       "src/wrap.cpp:3:10: fatal error: nccl.h: No such file or directory\nninja: build stopped: subcommand failed.\n",
+       "#12 RUN pip install deepspeed\n#12 31.1 ERROR: Could not install packages due to an OSError: [Errno 28] No "
+       "space left on device\n",
+       "Collecting nvidia-nccl-cu12==2.20.5 (from torch)\nInstalling collected packages: torch, deepspeed\n",
        "Step 7/12 : RUN pip install torch\nERROR: Could not install packages: [Errno 28] No space left on device\n",
        "slurmstepd: error: *** JOB 9 ON n1 CANCELLED AT 2026-11-30T00:00:00 DUE TO TIME LIMIT ***\nblast failed\n"}) {
     const std::array<NamedLog, 1> logs{NamedLog{"", text}};

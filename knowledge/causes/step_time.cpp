@@ -86,6 +86,10 @@ std::vector<Timing> timings_in(std::string_view low) {
     const std::string_view label = low.substr(label_from, at - label_from);
     const bool percent = low.substr(end, 1) == "%" || low.substr(end, 2) == " %";
     const double unit = unit_seconds(low, end);
+    if (percent && is_bar(low, low.find('%', end))) {
+      label_from = at = end;
+      continue;
+    }
     const bool timed = percent || unit > 0 || milliseconds || matches_any("time|data|_s", label);
     const bool part_of =
         label.size() >= 3 && (label.substr(label.size() - 3) == "of " || label.substr(label.size() - 3) == " / ");
@@ -140,6 +144,10 @@ bool continues(const LogBook& book, const Row& above, const Row& row) {
 }
 
 }  // namespace
+
+bool is_bar(std::string_view low, std::size_t sign) {
+  return low.substr(sign + 1, 1) == "|" && low.find('[', sign) != std::string_view::npos;
+}
 
 const std::vector<Mark>& step_time_marks() {
   static const std::vector<Mark> marks{

@@ -18,6 +18,9 @@ struct TimeShare {
 // Lines of errors and watchdogs do not count.
 TimeShare share_of(const Scene& scene, TimeKind kind);
 
+// The percent sign belongs to a progress bar ("40%|####      | 4/10 [00:04<00:06]"): how far it is, no share of time.
+bool is_bar(std::string_view low, std::size_t sign);
+
 const std::vector<Mark>& step_time_marks();
 
 }  // namespace fx::knowledge

@@ -14,6 +14,7 @@ std::optional<double> data_share(std::string_view low) {
   std::optional<double> out;
   const bool table = std::count(low.begin(), low.end(), '|') >= 2;  // a row of a profile, its name in front
   for (auto sign = low.find('%'); sign != std::string_view::npos; sign = low.find('%', sign + 1)) {
+    if (is_bar(low, sign)) continue;
     const auto part = low.find_last_of(table ? ";" : ";,|", sign);
     const auto from = part == std::string_view::npos ? 0 : part + 1;
     const auto last = low.find_last_not_of(' ', sign == 0 ? 0 : sign - 1);

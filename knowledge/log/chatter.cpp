@@ -40,6 +40,8 @@ const std::vector<Mark>& chatter_marks() {
        // NCCL looks for plugins that few installations have.
        "no plugin found|failed to find nccl*plugin|failed to find nccl*symbol|net/plugin*could not find|net/plugin: "
        "no plugin|libnccl-net.so: cannot open|libnccl-tuner.so|tuner/plugin|profiler/plugin|"
+       // An inference engine's scheduler makes room.
+       "is preempted by preemptionmode|kv cache pool is full. retract requests|"
        // Other libraries.
        "unable to register*factory|computation placer already registered|cpu_feature_guard|cutlass repo directory|"
        "falling back to sdpa|sdpa*on multi-gpu setup with rocm|wandb: |does not match the "

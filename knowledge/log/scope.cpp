@@ -35,6 +35,8 @@ const std::vector<Mark>& scope_marks() {
        "vllm|sglang|api_server|/v1/chat/completions|/v1/"
        "completions|uvicorn|text-generation-inference|triton_server|tritonserver"
        "|init_inference|deepspeed.inference|text_generation_launcher|shard-manager|text-generation-launcher|tensorrt_llm|llama.cpp|ollama|lmdeploy|prefill|kv=|kv cache|avg generation throughput"},
+      {"test_run",
+       "= test session starts =|= short test summary|= failures =| passed in | failed, | passed, |ran * tests in|::test_* passed|::test_* failed|::test_* skipped"},
       {"benchmark", "nccl-tests|all_reduce_perf|all_gather_perf|ib_write_bw|iperf|osu_allreduce|avg bus bandwidth"},
       {"elsewhere_torch",
        "torch|transformers|cuda|safetensors|pytorch|nvrm|dataloader worker|huggingface_hub|numpy checkpoints"},
@@ -56,6 +58,48 @@ bool names_package(std::string_view low) {
 
 }  // namespace
 
+bool begins_with_any(std::string_view text, std::initializer_list<std::string_view> words) {
+  return std::any_of(words.begin(), words.end(),
+                     [&](std::string_view word) { return text.substr(0, word.size()) == word; });
+}
+
+// A line that only names things: a package that is installed, a file of a listing or of a build.
+bool only_names(std::string_view low) {
+  const std::string_view text = trim(low);
+  const bool path = !text.empty() && text.front() == '/' && text.find(' ') == std::string_view::npos;
+  return path || names_package(low) ||
+         begins_with_any(text, {"unpacking ",
+                                "setting up ",
+                                "preparing to unpack",
+                                "selecting previously",
+                                "get:",
+                                "collecting ",
+                                "downloading ",
+                                "requirement already",
+                                "installing collected",
+                                "successfully installed",
+                                "successfully built",
+                                "building wheel",
+                                "- ",
+                                "failed: ",
+                                "-rw",
+                                "drwx",
+                                "lrwx",
+                                "adding ",
+                                "inflating: ",
+                                "#include "}) ||
+         matches_any(
+             ":amd64 |:arm64 |_amd64.deb|.whl|pip install|pip3 install|conda install|apt-get|building c|"
+             "building object|/usr/bin/c++|g++ -|gcc -|nvcc -|fatal error: |#include <|.o: |.cpp.o|.cc.o|.cu.o|"
+             "git clone|cloning into",
+             low);
+}
+
+// Tests of a library speak of everything that it can do, and train nothing.
+bool is_test_run(const LogBook& book, bool ranked) {
+  return book.find("core", "test_run").lines.size() >= 2 && !ranked;
+}
+
 Scope find_scope(const LogBook& book, bool has_losses) {
   Scope scope;
   const bool torch = static_cast<bool>(book.find("core", "elsewhere_torch"));
@@ -75,9 +119,10 @@ Scope find_scope(const LogBook& book, bool has_losses) {
   const auto spoken = [&](const char* mark) {
     const auto& words = book.find("core", mark).lines;
     return std::any_of(words.begin(), words.end(), [&](int line) {
-      return !matches_any(
-          "huggingface-cli |hf download|fsdp-expert|pytorch-fsdp|fsdp skill|cannot import name|from torch.distributed* import ",
-          book.at(line).low);
+      return !only_names(book.at(line).low_body()) &&
+             !matches_any(
+                 "huggingface-cli |hf download|fsdp-expert|pytorch-fsdp|fsdp skill|cannot import name|from torch.distributed* import ",
+                 book.at(line).low);
     });
   };
   const bool named = spoken("distributed");
@@ -88,12 +133,13 @@ Scope find_scope(const LogBook& book, bool has_losses) {
   scope.serving =
       std::any_of(serving.begin(), serving.end(), [&](int line) { return !names_package(book.at(line).low_body()); });
   scope.training = has_losses || spoken("trainer");
-  const bool launched = static_cast<bool>(book.find("core", "launched"));
+  const bool launched = spoken("launched");
   // A server's own log may carry ranks (tensor parallelism): then a trainer must speak, too.
   const bool trains_too = scope.training || static_cast<bool>(book.find("core", "rl_trainer"));
   scope.applicable = scope.serving ? trains_too && (scope.distributed || has_losses)
-                     : benchmark   ? false
-                                   : scope.distributed || ((scope.training || launched) && (torch || has_losses));
+                     : benchmark || is_test_run(book, ranked)
+                         ? false
+                         : scope.distributed || ((scope.training || launched) && (torch || has_losses));
   return scope;
 }
 
