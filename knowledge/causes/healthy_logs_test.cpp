@@ -141,6 +141,29 @@ Epoch 0: 100%|##########| 250/250 [02:10<00:00,  1.91it/s, v_num=3, train_loss=2
 (PPOTrainer pid=18) Global step 1: {'policy_loss': 0.01, 'reward': 0.31}
 (LLMRayActor pid=31) WARNING 11-30 10:01:40 [scheduler.py:1483] Sequence group 12 is preempted by PreemptionMode.RECOMPUTE mode because there is not enough KV cache space.
 )log"},
+    Healthy{"setup-only", R"log(+ export NCCL_TIMEOUT=1800 NCCL_P2P_DISABLE=0 TORCH_NCCL_HEARTBEAT_TIMEOUT_SEC=1200
+#SBATCH --signal=SIGUSR1@120
+[rank0] SIGTERM/SIGUSR1 handlers installed, will checkpoint on preemption
+[rank0] process group timeout 0:30:00, watchdog on
+)log"},
+    Healthy{"frozen", R"log(torchrun --nproc_per_node=4 sft_vlm.py --freeze_vit True --freeze_llm False
+[rank0] Freezing the vision tower: 304M parameters frozen, 7.6B trainable
+[rank0] FSDP: sharding FULL_SHARD
+)log"},
+    Healthy{"json-lines", R"log({"rank": 0, "event": "start", "world_size": 16, "timeout_s": 1800}
+{"rank": 0, "step": 1, "loss": 2.91, "oom": false, "nan": false}
+{"rank": 0, "step": 2, "loss": 2.81, "oom": false, "nan": false}
+)log"},
+    Healthy{"first-start", R"log([NeMo W 2026-11-30 10:00:00 exp_manager:708] No version folders would be created as 'resume_if_exists' is enabled.
+[NeMo W 2026-11-30 10:00:00 exp_manager:568] There were no checkpoints found in checkpoint_dir. Training from scratch.
+Epoch 0: :   1%|1         | 10/1000 [01:10<1:56:01, reduced_train_loss=10.90, global_step=9.000]
+Epoch 0: :   2%|2         | 20/1000 [02:20<1:54:01, reduced_train_loss=9.10, global_step=19.00]
+)log"},
+    Healthy{"cold-loader", R"log([rank0] dataloader: 8 workers, uneven tail of 3 shards dropped
+[rank0] step 1 loss 6.9 data_time 3.1 step_time 4.0
+[rank0] step 2 loss 6.8 data_time 0.02 step_time 1.0
+[rank0] step 3 loss 6.7 data_time 0.02 step_time 1.0
+)log"},
 };
 
 TEST(HealthyLogs, RaiseNoAlarm) {

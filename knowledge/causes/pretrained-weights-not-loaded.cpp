@@ -130,7 +130,11 @@ Claim evaluate(const Scene& s, const MarkView& m) {
   const bool learns = s.steps.size() >= 3 && s.steps.back().loss_finite && first != s.steps.end() &&
                       s.steps.back().loss < 0.5 * first->loss &&
                       !s.book.mentions("load report|missing from the checkpoint|newly initialized");
-  if (!m("pretrained") && (!m("wanted") || learns) && !m("gibberish")) out.score = std::min(out.score, 0.28);
+  // "Resume if there is something" wants nothing in particular.
+  const bool wanted = std::any_of(m("wanted").lines.begin(), m("wanted").lines.end(), [&](int line) {
+    return !matches_any("if_exists|if exists|auto_resume|auto-resume|resume*auto", s.book.at(line).low);
+  });
+  if (!m("pretrained") && (!wanted || learns) && !m("gibberish")) out.score = std::min(out.score, 0.28);
   // Weights that turn into NaN are another fault, whatever they began as.
   const bool broke =
       std::any_of(s.steps.begin(), s.steps.end(), [](const StepEvent& step) { return !step.loss_finite; });

@@ -15,6 +15,11 @@ Claim evaluate(const Scene& s, const MarkView& m) {
             "$ |#sbatch|--time|ddp_timeout|timelimit=|auto-requeue|bypassing|no preemption|preemptible=|--requeue",
             low))
       continue;
+    // Who gets ready for a signal has not got one.
+    if (matches_any("handler|trap |will checkpoint on|will save on|signal=|registered|listening for|on preemption",
+                    low) &&
+        !matches_any("received|got |caught|called|invoked", low))
+      continue;
     // A limit that is only stated has not been reached.
     if (matches_any("time limit|timelimit|walltime", low) &&
         !matches_any("due to|exceed|reach|hit|expire|cancel|kill|over|terminat|ran out|***", low))

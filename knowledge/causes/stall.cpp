@@ -12,8 +12,19 @@ bool is_error_line(std::string_view low) {
   return matches_any("watchdog|processgroup|error:|exception|traceback|file \"|warning", low);
 }
 
+// Who freezes parameters does not hang.
+bool freezes_weights(std::string_view low) {
+  return matches_any(
+             "--freez|freez*true|freez*false|_freeze|freeze=|freeze:|freez*param|freez*layer|freez*backbone|freez*tower|freez*encoder|"
+             "freez*embed|freez*vision|freez*weight|freez*model|freez*module|freez*block|freez*adapter|unfreez|"
+             "param*freez|layer*freez",
+             low) &&
+         !matches_any("hang|stuck|after|deadlock|no output|watchdog", low);
+}
+
 // A warning of what might happen is no sign that it did.
 bool is_advice(std::string_view low) {
+  if (freezes_weights(low)) return true;
   return matches_any(
              "might|may cause|can cause|could cause|may lead|can lead|userwarning|futurewarning|suggested|recommend",
              low) &&

@@ -81,9 +81,15 @@ Claim evaluate(const Scene& s, const MarkView& m) {
   const bool failed = stopped(s);
   if (failed || !m("data")) return {};
   std::vector<int> proof = share_of(s, TimeKind::kData).lines;
+  std::vector<int> waits;
+  std::size_t measured = 0;
   for (const int line : m("data").lines) {
-    if (complains(s.book.at(line).low)) proof.push_back(line);
+    measured += wait_of(s.book.at(line).low) >= 0;
+    if (complains(s.book.at(line).low)) waits.push_back(line);
   }
+  // The first batch waits for the workers to start.
+  if (waits.size() == 1 && measured >= 3) waits.clear();
+  proof.insert(proof.end(), waits.begin(), waits.end());
   if (proof.empty()) return {};
   Claim out;
   out.score = m("sign") ? 0.9 : 0.82;

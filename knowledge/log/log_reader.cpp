@@ -36,6 +36,16 @@ bool has_controls(std::string_view line) {
                      [](char c) { return static_cast<unsigned char>(c) < 0x20 && c != '\t'; });
 }
 
+// More bytes that no text has than a damaged line would show: the data of a file, in which any word comes up by chance.
+bool is_binary(std::string_view line) {
+  const auto strange = std::count_if(line.begin(), line.end(), [](char c) {
+    const auto byte = static_cast<unsigned char>(c);
+    return byte != 0 && byte < 0x20 && std::string_view("\t\r\a\b\f\v\x1b").find(c) == std::string_view::npos;
+  });
+  if (strange >= 2 && static_cast<std::size_t>(strange) * 33 > line.size()) return true;
+  return strange > 0 && valid_utf8(line).size() >= line.size() + 6;  // three bytes that are no UTF-8
+}
+
 // "rank_3.log", "logs/rank3/stderr.log": the number behind "rank", -1 if there is none.
 int rank_in_name(std::string_view name) {
   const std::string low = to_lower(name);
@@ -237,6 +247,7 @@ bool LogReader::wanted(std::string_view segment, bool marked) {
 void LogReader::take_segment(std::string_view segment) {
   if (segment.size() > limits_.line_bytes) segment = segment.substr(0, limits_.line_bytes);
   if (segment.find('\x1b') != std::string_view::npos || has_controls(segment)) {
+    if (is_binary(segment)) return;
     strip_controls(segment, cleaned_);
     segment = cleaned_;
   }

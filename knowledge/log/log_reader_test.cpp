@@ -87,6 +87,13 @@ TEST(LogReader, TakesLocalRanksForRanksWhereNothingTellsOfASecondHost) {
   }
 }
 
+TEST(LogReader, PassesOverBinaryDataButReadsDamagedText) {
+  const auto book = read(std::string("a\n\x03\x91 ddp \x02\x17 nccl\nstep 3 of \x01 9, loss 2.1, all ranks, node 4\n"));
+  ASSERT_EQ(book.lines.size(), 2U);
+  EXPECT_EQ(book.at(1).number, 3);
+  EXPECT_EQ(book.at(1).text, "step 3 of  9, loss 2.1, all ranks, node 4");
+}
+
 TEST(LogReader, KeepsTheFailureAtTheEndOfALongLog) {
   std::string text;
   for (int i = 0; i < 60000; ++i) text += "step: " + std::to_string(i) + " loss: 1.5 it/s\n";

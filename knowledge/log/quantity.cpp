@@ -80,6 +80,11 @@ bool in_name(char c) {
 // "nan iterations: 0", "nan_values=0", "infs 0" from the end of the word on.
 bool counts_zero(std::string_view rest) {
   rest = rest.substr(0, 28);
+  // "nan: false", "'inf': no"
+  const std::string_view value = rest.substr(std::min(rest.size(), rest.find_first_not_of("'\" :=")));
+  for (const std::string_view denied : {"false", "no ", "no,", "none", "never"}) {
+    if (value.size() < rest.size() && value.substr(0, denied.size()) == denied) return true;
+  }
   const auto number = rest.find_first_of("0123456789|,;'");
   if (number == std::string_view::npos || rest[number] != '0') return false;
   const auto next = rest.substr(number + 1, 1);
