@@ -17,6 +17,13 @@ bool is_echo(std::string_view low) {
       low);
 }
 
+bool refuses(std::string_view low) {
+  return matches_any(
+      "error|must |expect|cannot|can't|could not|got |requires*uniform|raise|assert|fail|not supported|unsupported|not allowed|"
+      "both |mismatch|instead of|mix of",
+      low);
+}
+
 std::vector<int> without_echoes(const Scene& scene, const std::vector<int>& lines) {
   std::vector<int> out;
   std::copy_if(lines.begin(), lines.end(), std::back_inserter(out),

@@ -12,6 +12,8 @@ namespace fx::knowledge {
 
 // low: the exception's own line in lower case.
 bool is_echo(std::string_view low);
+// A line that refuses or fails, not one that only states a property ("uniform dtype bf16 in all units").
+bool refuses(std::string_view low);
 // The lines that are no echo, of those given.
 std::vector<int> without_echoes(const Scene& scene, const std::vector<int>& lines);
 

@@ -1,11 +1,17 @@
 #include "knowledge/causes/cause.h"
+#include "knowledge/causes/echo.h"
 
 namespace fx::knowledge {
 namespace {
 
 Claim evaluate(const Scene& s, const MarkView& m) {
-  if (!m("dtype")) return {};
-  Claim out = claim(0.95, m("dtype"), 3);
+  Claim out;
+  for (const int line : m("dtype").lines) {
+    if (!refuses(s.book.at(line).low)) continue;
+    out.score = 0.95;
+    if (out.lines.size() < 3) out.show(line);
+  }
+  if (out.score == 0) return out;
   for (const int line : m("hint").lines) {
     if (out.lines.size() < 5 && s.book.at(line).low.find("file \"") == std::string::npos) out.show(line);
   }

@@ -1,11 +1,17 @@
 #include "knowledge/causes/cause.h"
+#include "knowledge/causes/echo.h"
 
 namespace fx::knowledge {
 namespace {
 
-Claim evaluate(const Scene&, const MarkView& m) {
-  if (!m("grad")) return {};
-  Claim out = claim(0.95, m("grad"), 3);
+Claim evaluate(const Scene& s, const MarkView& m) {
+  Claim out;
+  for (const int line : m("grad").lines) {
+    if (!refuses(s.book.at(line).low)) continue;
+    out.score = 0.95;
+    if (out.lines.size() < 3) out.show(line);
+  }
+  if (out.score == 0) return out;
   for (const int line : m("hint").telling) {
     if (out.lines.size() < 5) out.show(line);
   }

@@ -9,6 +9,11 @@ namespace {
 // A count or an answer that is nought: "Pending : No", "SRAM Uncorrectable : 0", "Volatile Uncorr. ECC" above a table.
 bool healthy_value(std::string_view low) {
   if (matches_any("volatile uncorr. ecc|gpu-util|mig m.", low)) return true;
+  // "Uncorrectable 0, correctable 3"
+  const auto counted = low.find("uncorr");
+  const auto number = counted == std::string_view::npos ? counted : low.find_first_of("0123456789", counted);
+  if (number != std::string_view::npos && number < counted + 24 && integer_after(low.substr(number), "") == 0)
+    return true;
   const auto sign = low.find_last_of(":=|");
   if (sign == std::string_view::npos) return false;
   const std::string_view value = trim(low.substr(sign + 1));

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <string>
 #include <string_view>
 
 #include "knowledge/causes/diagnose.h"
@@ -154,7 +155,9 @@ Epoch 0: 100%|##########| 250/250 [02:10<00:00,  1.91it/s, v_num=3, train_loss=2
 {"rank": 0, "step": 1, "loss": 2.91, "oom": false, "nan": false}
 {"rank": 0, "step": 2, "loss": 2.81, "oom": false, "nan": false}
 )log"},
-    Healthy{"first-start", R"log([NeMo W 2026-11-30 10:00:00 exp_manager:708] No version folders would be created as 'resume_if_exists' is enabled.
+    Healthy{
+        "first-start",
+        R"log([NeMo W 2026-11-30 10:00:00 exp_manager:708] No version folders would be created as 'resume_if_exists' is enabled.
 [NeMo W 2026-11-30 10:00:00 exp_manager:568] There were no checkpoints found in checkpoint_dir. Training from scratch.
 Epoch 0: :   1%|1         | 10/1000 [01:10<1:56:01, reduced_train_loss=10.90, global_step=9.000]
 Epoch 0: :   2%|2         | 20/1000 [02:20<1:54:01, reduced_train_loss=9.10, global_step=19.00]
@@ -172,6 +175,23 @@ TEST(HealthyLogs, RaiseNoAlarm) {
     const auto got = diagnose(logs, {});
     EXPECT_EQ(got.verdict, Verdict::kNoFailureFound)
         << row.framework << " " << (got.causes.empty() ? "" : got.causes.front().id);
+  }
+}
+
+// What a careful start-up script prints of each thing that could be wrong and is not.
+TEST(HealthyLogs, MayNameEveryFault) {
+  for (const char* line :
+       {"uniform dtype torch.bfloat16 in all flat parameters",
+        "lora: 4M trainable, use_orig_params=True, mixed requires_grad allowed",
+        "nvidia-smi -q -d ECC: Volatile SRAM Uncorrectable 0, DRAM Correctable 3",
+        "HF_HUB_OFFLINE=1, using local snapshot /models/x (no download)",
+        "huggingface_hub: 429 Too Many Requests, retrying in 2 s\nFetching 12 files: 100%|##| 12/12 [00:09<00:00]",
+        "grad norm 0.81, nan/inf check every 100 steps: ok",
+        "loaded 338 of 338 tensors, missing keys: [], unexpected keys: []",
+        "mlx5_0 port 1 ACTIVE, link 400 Gb/s, symbol errors 0, 0 retransmits", "rendezvous: 2 of 2 nodes joined"}) {
+    const std::string text = "torchrun --nproc_per_node 2 train.py  # fsdp\n[rank0] " + std::string(line) + "\n";
+    const std::array<NamedLog, 1> logs{NamedLog{"", text}};
+    EXPECT_EQ(diagnose(logs, {}).verdict, Verdict::kNoFailureFound) << line;
   }
 }
 

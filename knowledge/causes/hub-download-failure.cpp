@@ -1,9 +1,16 @@
 #include <algorithm>
 
 #include "knowledge/causes/cause.h"
+#include "knowledge/causes/echo.h"
 
 namespace fx::knowledge {
 namespace {
+
+// What was retried came in the end.
+bool fetched_after(const Scene& s, int line) {
+  const auto came = s.book.lines_matching("fetching*100%|shards: 100%|download complete|downloaded|succeeded", 16);
+  return !came.empty() && came.back() > line;
+}
 
 Claim evaluate(const Scene& s, const MarkView& m) {
   std::vector<int> signs;
@@ -18,6 +25,8 @@ Claim evaluate(const Scene& s, const MarkView& m) {
         low);
     const bool retry_ok =
         matches_any("futurewarning|warning*retry|deprecat|docs|see https|file \"|pushing|push_to_hub", low);
+    // Offline by choice.
+    if (matches_any("offline=1|offline=true|offline: true|offline mode", low) && !refuses(low)) continue;
     if (failed && (!retry_ok || matches_any("error:", low))) signs.push_back(line);
   }
   Claim out;
@@ -33,6 +42,7 @@ Claim evaluate(const Scene& s, const MarkView& m) {
   });
   out.score = raised ? 0.94 : 0.6;
   if (stepped_after) out.score = 0.3;
+  if (!raised && fetched_after(s, signs.back())) out.score = 0.2;
   for (const int line : signs) {
     if (out.lines.size() < 4) out.show(line);
   }

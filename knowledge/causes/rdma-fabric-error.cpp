@@ -13,6 +13,10 @@ Claim evaluate(const Scene& s, const MarkView& m) {
       if (matches_any("cannot allocate memory|nccl info", low) &&
           !matches_any("port error|got completion|got async|link down", low))
         continue;
+      if (matches_any(
+              "symbol errors 0|symbol errors: 0|symbol errors=0|port state: active|port state active|port state: 4",
+              low))
+        continue;
       out.push_back(line);
     }
     return out;

@@ -105,7 +105,8 @@ bool went_well(const Scene& scene) {
   }
   const auto& trouble = book.find("core", "trouble").lines;
   return std::none_of(trouble.begin(), trouble.end(), [&](int line) {
-    return line > done && book.at(line).log == book.at(done).log && !matches_any("warning|warn|[w", book.at(line).low);
+    return line > done && book.at(line).log == book.at(done).log &&
+           (matches_any("nccl warn", book.at(line).low) || !matches_any("warning|warn|[w", book.at(line).low));
   });
 }
 
@@ -116,7 +117,7 @@ void leave_in_peace(const Scene& scene, std::vector<Weighed>& claims) {
                         !scene.book.mentions("too slow|so slow|slower|why is|bottleneck|is idle|low mfu");
   for (auto& row : claims) {
     if (finished && matches_any("throughput-", row.rule->id)) row.claim.score *= 0.3;
-    if (std::find(kSilent.begin(), kSilent.end(), row.rule->id) == kSilent.end()) row.claim.score *= 0.4;
+    if (std::find(kSilent.begin(), kSilent.end(), row.rule->id) == kSilent.end()) row.claim.score *= 0.3;
   }
 }
 
@@ -145,7 +146,7 @@ const std::vector<Mark>& reconcile_marks() {
        "training complete|training finished|finished training|train_runtime|exit code 0|exits successfully|successfully "
        "finished|training done|max_epochs|max_steps|saved final|job finished|stopped: `max|final validation|run finished|run complete"},
       {"trouble",
-       "cancelled|preempt|killed|sigterm|sighup|signal 1|evicted|terminated|time limit|oom-kill|died|aborted|no_available_worker|no available worker"},
+       "cancelled|preempt|killed|sigterm|sighup|signal 1|evicted|terminated|time limit|oom-kill|died|aborted|no_available_worker|no available worker|nccl warn"},
       {"restart", "will restart worker group|restarting worker group|restart_count=1"},
   };
   return marks;

@@ -18,13 +18,14 @@ Claim evaluate(const Scene& s, const MarkView& m) {
     fewer = fewer || (awaited && *awaited > 0 && matches_any("waiting for * more", low));
     if (!joined) {
       // "3/4 clients joined", "joined 3 of 4", "3 out of 4": two numbers, the smaller one first.
-      const auto at = low.find("join");
-      const auto start = at == std::string::npos ? 0 : at > 40 ? at - 40 : 0;
-      const auto numbers = integers_in(std::string_view(low).substr(start, 90));
+      const std::string_view body = s.book.at(line).low_body();
+      const auto at = body.find("join");
+      const auto start = at == std::string_view::npos ? 0 : at > 40 ? at - 40 : 0;
+      const auto numbers = integers_in(body.substr(std::min(start, body.size()), 90));
       for (std::size_t i = 0; i + 1 < numbers.size(); ++i) {
         const bool paired = matches_any(std::to_string(numbers[i]) + "/" + std::to_string(numbers[i + 1]) + "|" +
                                             std::to_string(numbers[i]) + "*of*" + std::to_string(numbers[i + 1]),
-                                        low);
+                                        body);
         fewer = fewer || (paired && numbers[i] < numbers[i + 1]);
       }
     }

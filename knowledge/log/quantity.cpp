@@ -102,7 +102,7 @@ bool tells_not_finite(std::string_view low) {
       const auto before = low.substr(at > 12 ? at - 12 : 0, std::min<std::size_t>(at, 12));
       if (number_before(low, at) == 0 || matches_any("no _|without _", before) || counts_zero(low.substr(end)))
         continue;
-      if (low.substr(end, 6) == " check") continue;
+      if (matches_any("check", low.substr(end, 10)) && !matches_any("fail|found|detect|raise", low)) continue;
       return true;
     }
   }
