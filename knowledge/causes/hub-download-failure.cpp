@@ -23,8 +23,9 @@ Claim evaluate(const Scene& s, const MarkView& m) {
         "found|gated|notfound"
         "|offline|connecttimeout|remotedisconnected|httperror|connection reset|rate limit",
         low);
-    const bool retry_ok =
-        matches_any("futurewarning|warning*retry|deprecat|docs|see https|file \"|pushing|push_to_hub", low);
+    const bool retry_ok = matches_any(
+        "futurewarning|using the default|using default|falling back|fallback|using cached|warning*retry|deprecat|docs|see https|file \"|pushing|push_to_hub",
+        low);
     // Offline by choice.
     if (matches_any("offline=1|offline=true|offline: true|offline mode", low) && !refuses(low)) continue;
     if (failed && (!retry_ok || matches_any("error:", low))) signs.push_back(line);

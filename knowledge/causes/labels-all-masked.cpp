@@ -42,7 +42,11 @@ Claim evaluate(const Scene& s, const MarkView& m) {
   const bool learns = bad.empty() && s.steps.size() >= 3 && s.steps.back().loss < s.steps.front().loss;
   if (learns && s.book.mentions("(ignored)")) return {};
   // Single samples that are left out on purpose do not stop a run that learns.
-  if (bad.empty() && s.steps.size() >= 2 && s.steps.front().loss_finite && signs.size() < 3) out.score = 0.3;
+  if (bad.empty() && s.steps.size() >= 2 && s.steps.front().loss_finite && signs.size() < 3) out.score = 0.25;
+  const bool single = std::all_of(signs.begin(), signs.end(), [&](int line) {
+    return matches_any("this instance|of * samples|samples have|dropped|skipped|ignored in", s.book.at(line).low);
+  });
+  if (bad.empty() && s.steps.empty() && single && !signs.empty() && signs.size() < 3) out.score = 0.25;
   for (std::size_t i = 0; i < bad.size() && i < 2; ++i) out.show(bad[i]);
   return out;
 }

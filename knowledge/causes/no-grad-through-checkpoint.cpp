@@ -13,7 +13,7 @@ Claim evaluate(const Scene& s, const MarkView& m) {
     const bool zero = s.book.mentions("grad_norm': 0.0|grad_norm: 0.0|grad_norm=0.0|grad norm: 0.0|grad_norm 0.0");
     const bool learns = std::any_of(s.steps.begin(), s.steps.end(),
                                     [](const StepEvent& step) { return step.loss_finite && step.loss > 0; });
-    out = claim(zero ? 0.85 : learns ? 0 : 0.3, m("warning"), 2);
+    out = claim(zero ? 0.85 : learns ? 0 : 0.29, m("warning"), 2);
   }
   return out.show(m("warning"), 1).show(m("setting"), 2);
 }

@@ -121,6 +121,42 @@ void leave_in_peace(const Scene& scene, std::vector<Weighed>& claims) {
   }
 }
 
+// Causes that show as something missing or slow: no line need complain.
+bool needs_no_complaint(std::string_view id) {
+  static constexpr std::array<std::string_view, 10> kQuiet{
+      "async-save-process-group",      "weight-sync-deadlock",
+      "slow-checkpoint-timeout",       "slow-preprocessing-timeout",
+      "collective-on-subset-of-ranks", "conditional-forward-desync",
+      "uneven-data-across-ranks",      "gpu-p2p-broken",
+      "nccl-timeout-undetermined",     "rank-to-gpu-mapping"};
+  return std::find(kSilent.begin(), kSilent.end(), id) != kSilent.end() ||
+         std::find(kQuiet.begin(), kQuiet.end(), id) != kQuiet.end();
+}
+
+bool sounds_bad(std::string_view low) {
+  return refuses(low) ||
+         matches_any(
+             "warn|kill|down|lost|timed out|timeout|denied|refused|terminat|abort|hang|nan|no such|not found|exhaust|"
+             "invalid|illegal|corrupt|dumped|segfault|segmentation|signal|sig|exceed|too many|fatal|critical|bad |"
+             "broken|stale|reset|unreach|out of|no space|full|disconnect|died|dead|exit|cancel|preempt|evict|xid|"
+             "unable|not |missing|differ|wrong|unexpected|exception|traceback|crash|slow|stuck|waiting|ecc",
+             low);
+}
+
+// Nothing failed, and no line of the proof complains: what a program says of its set-up.
+void leave_uncomplained(const Scene& scene, std::vector<Weighed>& claims) {
+  const auto& book = scene.book;
+  const bool failed = !scene.timeouts.empty() || !scene.exceptions.empty() || !scene.exits.empty() ||
+                      !scene.status.empty() || !scene.ooms.empty() || !stall_signs(scene).empty() ||
+                      book.find("core", "xid").count > 0;
+  if (failed) return;
+  for (auto& row : claims) {
+    const bool complains = std::any_of(row.claim.lines.begin(), row.claim.lines.end(),
+                                       [&](int line) { return sounds_bad(book.at(line).low); });
+    if (!complains && !needs_no_complaint(row.rule->id)) row.claim.score *= 0.3;
+  }
+}
+
 // The failure of an earlier attempt comes first: what happened after the launcher's restart is another story.
 void leave_to_first_attempt(const Scene& scene, std::vector<Weighed>& claims) {
   const auto& restarts = scene.book.find("core", "restart");
@@ -159,6 +195,7 @@ void reconcile(const Scene& scene, bool waits_count, std::vector<Weighed>& claim
   leave_behind(scene, claims);
   leave_to_first_attempt(scene, claims);
   leave_in_peace(scene, claims);
+  leave_uncomplained(scene, claims);
 }
 
 }  // namespace fx::knowledge

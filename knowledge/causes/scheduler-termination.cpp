@@ -15,6 +15,11 @@ Claim evaluate(const Scene& s, const MarkView& m) {
             "$ |#sbatch|--time|ddp_timeout|timelimit=|auto-requeue|bypassing|no preemption|preemptible=|--requeue",
             low))
       continue;
+    // What may come has not come, and what a former start went through is over.
+    if (matches_any(
+            "may be preempt|can be preempt|could be preempt|might be preempt|requeue count|requeues|restart count",
+            low))
+      continue;
     // Who gets ready for a signal has not got one.
     if (matches_any("handler|trap |will checkpoint on|will save on|signal=|registered|listening for|on preemption",
                     low) &&

@@ -7,6 +7,7 @@ Claim evaluate(const Scene& s, const MarkView& m) {
   if (!m("hup")) return {};
   std::vector<int> signs;
   for (const int line : m("hup").lines) {
+    if (matches_any("ignored|ignoring|ignores", s.book.at(line).low)) continue;
     // "got signal: 15" begins like "got signal: 1".
     if (matches_any("sighup|hangup|received 1 death", s.book.at(line).low) ||
         s.book.at(line).low.find("signal: 1") + 9 == s.book.at(line).low.size() ||

@@ -22,9 +22,13 @@ bool freezes_weights(std::string_view low) {
          !matches_any("hang|stuck|after|deadlock|no output|watchdog", low);
 }
 
-// A warning of what might happen is no sign that it did.
+// A warning of what might happen is no sign that it did, nor is a count of zero.
 bool is_advice(std::string_view low) {
   if (freezes_weights(low)) return true;
+  if (matches_any(
+          "deadlock-free|no deadlock|no hang|not stuck|0 stuck|stuck: 0|stuck 0|hangs: 0|0 hangs|hang detector|deadlock detect",
+          low))
+    return true;
   return matches_any(
              "might|may cause|can cause|could cause|may lead|can lead|userwarning|futurewarning|suggested|recommend",
              low) &&

@@ -42,6 +42,9 @@ const std::vector<Mark>& chatter_marks() {
        "no plugin|libnccl-net.so: cannot open|libnccl-tuner.so|tuner/plugin|profiler/plugin|"
        // An inference engine's scheduler makes room.
        "is preempted by preemptionmode|kv cache pool is full. retract requests|"
+       // What one may do against a shortage of memory, and files of the hub that need not exist.
+       "if you see*out of memory|if you get*out of memory|to avoid*out of memory|to prevent*out of memory|if you*oom|avoid oom|"
+       "adapter_config.json*404|additional_chat_templates*404|chat_template*404|processor_config.json*404|generation_config.json*404|"
        // Other libraries.
        "unable to register*factory|computation placer already registered|cpu_feature_guard|cutlass repo directory|"
        "falling back to sdpa|sdpa*on multi-gpu setup with rocm|wandb: |does not match the "
