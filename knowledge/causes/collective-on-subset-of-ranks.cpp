@@ -53,12 +53,23 @@ void branches_apart(const Scene& s, const MarkView& m, int stalled, Claim& out) 
   for (const int line : m("decision").lines) {
     const auto& low = s.book.at(line).low;
     if (line > stalled) continue;
-    if (matches_any("-> return|-> exit|-> skip|-> leave|-> continue", low)) leaving.push_back(line);
+    if (matches_any(
+            "-> return|-> exit|-> skip|-> leave|-> continue|skip gather|skip the gather|skips the gather|skipping gather|skip barrier|skip the barrier|skip all_|skip reduce|skip broadcast|skip sync|not main*return|not rank 0*return|not the main*return|not master*return|not main*exit|not rank 0*exit",
+            low))
+      leaving.push_back(line);
     if (names_call(s, line)) entering.push_back(line);
-    if (matches_any("-> *all_reduce|-> *all_gather|-> *state_dict|-> *gather(|-> *barrier|-> *broadcast", low))
+    if (matches_any(
+            "-> *all_reduce|-> *all_gather|-> *state_dict|-> *gather(|-> *barrier|-> *broadcast|-> *gather_object(|-> *all_to_all|-> *reduce(",
+            low))
       entering.push_back(line);
   }
-  const auto inside = s.book.ranks_of(entering), outside = s.book.ranks_of(leaving);
+  const auto outside = s.book.ranks_of(leaving);
+  auto inside = s.book.ranks_of(entering);
+  // Who is not the main rank leaves, and whoever stays waits in vain.
+  const bool by_rank = std::any_of(leaving.begin(), leaving.end(), [&](int line) {
+    return matches_any("not main|not rank 0|not the main|not master", s.book.at(line).low);
+  });
+  if (inside.empty() && by_rank) inside = s.desync.timed_out;
   const bool both = std::any_of(inside.begin(), inside.end(), [&](int rank) { return outside.count(rank) > 0; });
   if (inside.empty() || leaving.empty() || both) return;
   out.score = std::max(out.score, 0.93);
@@ -210,7 +221,7 @@ CauseRule collective_on_subset_of_ranks() {
        {"empty", "{}|[]"},
        {"resume", "checkpoint|resum|scratch|fresh start"},
        {"decision",
-        ": all_reduce(|: all_gather(|: barrier(|: broadcast(|: reduce(|-> return|-> exit|-> leave|-> *all_reduce|-> *all_gather|-> *state_dict|-> *gather(|-> *barrier|-> *broadcast|-> stop|-> epoch|-> saving|-> not|-> skip|-> continue|patience|converged|stop flag|early stop|should_stop|should_save"},
+        ": all_reduce(|: all_gather(|: barrier(|: broadcast(|: reduce(|-> return|skip gather|skip the gather|skips the gather|skipping gather|skip barrier|skip the barrier|skip all_|skip reduce|skip broadcast|skip sync|not main*return|not rank 0*return|not the main*return|not master*return|not main*exit|not rank 0*exit|-> *gather_object(|-> *all_to_all|-> *reduce(|-> exit|-> leave|-> *all_reduce|-> *all_gather|-> *state_dict|-> *gather(|-> *barrier|-> *broadcast|-> stop|-> epoch|-> saving|-> not|-> skip|-> continue|patience|converged|stop flag|early stop|should_stop|should_save"},
        {"engine", "update_weights|weight sync|weight update|weight transfer|vllm|sglang"}},
       evaluate};
 }

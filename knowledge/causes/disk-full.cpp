@@ -1,4 +1,5 @@
 #include "knowledge/causes/cause.h"
+#include "knowledge/causes/host_memory.h"
 
 namespace fx::knowledge {
 namespace {
@@ -7,7 +8,7 @@ Claim evaluate(const Scene& s, const MarkView& m) {
   Claim out;
   for (const int line : m("full").lines) {
     const auto& low = s.book.at(line).low;
-    if (matches_any("/dev/shm|shared memory|inotify|nccl-", low)) continue;
+    if (matches_any("/dev/shm|shared memory|inotify|nccl-", low) || in_shared_memory(s, line)) continue;
     out.score = 0.93;
     if (out.lines.size() < 4) out.show(line);
   }

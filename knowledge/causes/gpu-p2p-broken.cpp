@@ -23,6 +23,8 @@ Claim evaluate(const Scene& s, const MarkView& m) {
   if (m("verify")) out.score = 0.9;
   if (m("cured") && stalled) out.score = early || iommu_on(s, m) ? 0.93 : 0.75;
   if (iommu_on(s, m) && (stalled || m("verify"))) out.score = std::max(out.score, m("route") ? 0.92 : 0.85);
+  // Copies that fault or deliver wrong sums spoil whatever is trained with them.
+  if (m("verify") && (m("cured") || iommu_on(s, m))) out.score = std::max(out.score, 0.95);
   if (out.score == 0 && m("route") && stalled && early) {
     const bool explained = s.desync.behind.size() > 0 || s.desync.differing.size() > 0 || !s.exceptions.empty();
     // Every log of NCCL names its routes: only a first collective that no rank gets through speaks against them.

@@ -198,7 +198,9 @@ TEST(HealthyLogs, MayNameEveryFault) {
 TEST(HealthyLogs, AreNoLogsOfOtherPrograms) {
   for (
       const std::string_view text :
-      {"INFO api_server.py:1000] vLLM API server\nERROR core.py:3] torch.OutOfMemoryError: CUDA out of memory.\n",
+      {"INFO config.py:1] This model supports multiple tasks: {'generate', 'classify', 'reward'}.\nINFO api_server.py:1000] "
+       "vLLM API server\nINFO rank 0 in world size 1\nERROR core.py:3] ValueError: 16.00 GiB KV cache is needed\n",
+       "INFO api_server.py:1000] vLLM API server\nERROR core.py:3] torch.OutOfMemoryError: CUDA out of memory.\n",
        "user: please fix the training script\nFAILED tests/test_api.py::test_login - AssertionError: expected 200\n",
        "agent> pytest tests/test_shard.py\n    from torch.distributed.fsdp import fully_shard\nE   ImportError: cannot "
        "import name 'fully_shard' from 'torch.distributed.fsdp'\nagent> pinned torch, 9 passed\n",

@@ -4,6 +4,15 @@
 
 namespace fx::knowledge {
 
+bool in_shared_memory(const Scene& scene, int line) {
+  const ExceptionEvent* exception = scene.exception_at(line);
+  return exception != nullptr && std::any_of(exception->frames.begin(), exception->frames.end(), [&](int frame) {
+           return matches_any(
+               "semlock|multiprocessing/synchronize|multiprocessing/shared_memory|multiprocessing/heap|shm_open",
+               scene.book.at(frame).low);
+         });
+}
+
 const std::vector<Mark>& host_memory_marks() {
   static const std::vector<Mark> marks{
       {"host_oom",

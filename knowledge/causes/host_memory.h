@@ -15,6 +15,8 @@ struct HostMemory {
   bool running = false;      // after steps or rollouts ran
 };
 
+// An exception that rose while a process made a semaphore, a queue or a segment in the host's shared memory (/dev/shm).
+bool in_shared_memory(const Scene& scene, int line);
 const std::vector<Mark>& host_memory_marks();
 HostMemory judge_host_memory(const Scene& scene);
 

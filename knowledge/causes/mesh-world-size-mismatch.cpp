@@ -62,24 +62,25 @@ Claim evaluate(const Scene& s, const MarkView& m) {
 }  // namespace
 
 CauseRule mesh_world_size_mismatch() {
-  return {"mesh-world-size-mismatch",
-          {{"mismatch",
-            "invalid parallel dims|expects a*devicemesh|devicemesh*but got|!= world_size|world size*not divisible by"
-            "|world_size*not divisible by|not divisible by*world size|not divisible by*world_size"
-            "|not divisible by*parallel|mesh*should not exceed|world size * must be"
-            "|product of*parallel|must equal*world size|must equal world_size"
-            "|mesh should not be bigger|exceeds world size|world size*is not|invalid mesh_dim_names"
-            "|mesh_dim_names*valid|does not match*world|mismatch*world size|not a multiple of*world"
-            "|is not divisible by tensor*parallel|divisible by*context_parallel|found no devicemesh"
-            "|no shard dim|no dimension for fsdp|should be a factor of*not|degree*world"},
-           {"mesh_error",
-            "device_mesh.py|init_device_mesh|get_group|parallel_dims|parallelism_config"
-            "|parallel_state.py|_dim_group_infos|devicemesh("},
-           {"degrees",
-            "mesh_shape|num_replicate|parallelismconfig|dp_shard|tp_size|pp_degree|device mesh"
-            "|sharding_group_size|replica_group_size|tensor_parallel|dp_replicate|parallel_size"
-            "|world_size="}},
-          evaluate};
+  return {
+      "mesh-world-size-mismatch",
+      {{"mismatch",
+        "mesh*to have ndim|mesh*dimensions but|mesh*dims but|invalid parallel dims|expects a*devicemesh|devicemesh*but got|!= world_size|world size*not divisible by"
+        "|world_size*not divisible by|not divisible by*world size|not divisible by*world_size"
+        "|not divisible by*parallel|mesh*should not exceed|world size * must be"
+        "|product of*parallel|must equal*world size|must equal world_size"
+        "|mesh should not be bigger|exceeds world size|world size*is not|invalid mesh_dim_names"
+        "|mesh_dim_names*valid|does not match*world|mismatch*world size|not a multiple of*world"
+        "|is not divisible by tensor*parallel|divisible by*context_parallel|found no devicemesh"
+        "|no shard dim|no dimension for fsdp|should be a factor of*not|degree*world"},
+       {"mesh_error",
+        "device_mesh.py|init_device_mesh|get_group|parallel_dims|parallelism_config"
+        "|parallel_state.py|_dim_group_infos|devicemesh("},
+       {"degrees",
+        "mesh_shape|num_replicate|parallelismconfig|dp_shard|tp_size|pp_degree|device mesh"
+        "|sharding_group_size|replica_group_size|tensor_parallel|dp_replicate|parallel_size"
+        "|world_size="}},
+      evaluate};
 }
 
 }  // namespace fx::knowledge

@@ -179,7 +179,7 @@ CauseRule pretrained_weights_not_loaded() {
         "uninitialized|left empty|weights were not loaded|weights not loaded|did not load the weights|load_weights=false"},
        {"skipped", "state_dict of*skipped|params from torch.empty|left as torch.empty"},
        {"wanted",
-        "no checkpoint*found at /|checkpoint at /*not found|--load|load_path|initial_load|resume|--pretrained|expected|hf_assets|pretrained-checkpoint|should be|converted|load report|missing from the checkpoint"},
+        "loading checkpoint from /|loading weights from /|no checkpoint*found at /|checkpoint at /*not found|--load|load_path|initial_load|resume|--pretrained|expected|hf_assets|pretrained-checkpoint|should be|converted|load report|missing from the checkpoint"},
        {"missing", "newly initialized|missing keys|were not initialized"},
        {"measure", "checksum|norm|std|absmax|abs().max|abs max|mean|sum"},
        {"pretrained",

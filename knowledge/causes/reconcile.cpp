@@ -7,6 +7,7 @@
 #include "base/text.h"
 #include "knowledge/causes/echo.h"
 #include "knowledge/causes/stall.h"
+#include "knowledge/log/quantity.h"
 
 namespace fx::knowledge {
 namespace {
@@ -91,13 +92,15 @@ bool went_well(const Scene& scene) {
                       !scene.status.empty() || book.find("core", "xid").count > 0 ||
                       std::any_of(scene.ooms.begin(), scene.ooms.end(), [](const GpuOom& oom) { return !oom.warning; });
   const bool stepped = !scene.steps.empty();
-  if (failed || (stepped && !scene.steps.back().loss_finite)) return false;
+  if (failed) return false;
+  if (stepped && (!scene.steps.back().loss_finite || tells_not_finite(book.at(scene.steps.back().line).low)))
+    return false;
   if (!stepped && !book.find("core", "done")) return false;
   int done = stepped ? scene.steps.back().line : -1;
   for (const int line : book.find("core", "done").lines) done = std::max(done, line);
   // Words of a hang, a cancel or a kill behind the last sign of life.
   const auto stalls = stall_signs(scene);
-  if (!stalls.empty() && stalls.back() > done) return false;
+  if (!stalls.empty() && stalls.back() >= done) return false;
   // A hang, then a command that starts it otherwise, and it runs: what was changed is the answer.
   const auto& shell = book.find("core", "shell").lines;
   for (const int hang : book.lines_matching("no step|no output|hang|stuck|freez", 16)) {

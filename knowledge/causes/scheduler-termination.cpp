@@ -15,6 +15,10 @@ Claim evaluate(const Scene& s, const MarkView& m) {
             "$ |#sbatch|--time|ddp_timeout|timelimit=|auto-requeue|bypassing|no preemption|preemptible=|--requeue",
             low))
       continue;
+    // A program's own wrong state is no word of a scheduler.
+    if (s.exception_at(line) != nullptr &&
+        matches_any("assertionerror|valueerror|keyerror|indexerror|typeerror|attributeerror", low))
+      continue;
     // What may come has not come, and what a former start went through is over.
     if (matches_any(
             "may be preempt|can be preempt|could be preempt|might be preempt|requeue count|requeues|restart count",

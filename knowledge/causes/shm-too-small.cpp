@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "knowledge/causes/cause.h"
+#include "knowledge/causes/host_memory.h"
 
 namespace fx::knowledge {
 namespace {
@@ -17,6 +18,9 @@ Claim evaluate(const Scene& s, const MarkView& m) {
   };
   add(m("segment"), 0.93);
   add(m("bus"), 0.9);
+  for (const int line : m("full").lines) {
+    if (in_shared_memory(s, line)) out.score = 0.93, out.show(line);
+  }
   if (out.score == 0) return out;
   std::vector<int> failed = out.lines;
   for (const int line : m("usage").lines) {

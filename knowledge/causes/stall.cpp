@@ -67,7 +67,8 @@ void find_saves(const Scene& scene, Stall& out) {
         matches_any(
             "waiting|waits for|save_interval|save_steps|save_every|save_strategy|save_total|checkpoint_dir|ckpt_dir|save_dir|output_dir|args(|config",
             low) ||
-        matches_any("not saving|skip*sav|no improvement|loading|resum|from checkpoint|$ |load_|restor", low) ||
+        matches_any("not saving|skip*sav|no improvement|resum|from checkpoint|$ |load_|restor", low) ||
+        (matches_any("loading", low) && !matches_any("uploading", low)) ||
         matches_any("activation|gradient checkpoint|gradient_checkpoint|grad_checkpoint|use_reentrant|recompute", low))
       continue;
     if (std::find(out.guards.begin(), out.guards.end(), line) != out.guards.end()) continue;
@@ -93,7 +94,7 @@ void find_moves(const Scene& scene, Stall& out) {
       const auto& low = book.at(line).low;
       const int rank = book.at(line).rank;
       if (line < out.saves.front() - 1 || line > out.first || rank < 0 || is_error_line(low) ||
-          out.savers.count(rank) > 0)
+          matches_any("barrier(|waiting|in barrier|wait(", low) || out.savers.count(rank) > 0)
         continue;
       out.moves.push_back(line);
       out.movers.insert(rank);
@@ -118,7 +119,7 @@ const std::vector<Mark>& stall_marks() {
        "out|dump signal|detected mismatch between collectives"
        "|watchdog*timeout|operation timed out|never returns|deadlock"},
       {"save",
-       "snapshot: |snapshot_|assembl|partials|dumping|saving|saved|save_|state dict|state_dict|checkpoint|push_to_hub|pushing to "
+       "upload part|uploaded part|snapshot: |snapshot_|assembl|partials|dumping|saving|saved|save_|state dict|state_dict|checkpoint|push_to_hub|pushing to "
        "hub|merging|written|writing|uploading|consolidating|gathering*state|gather*param|consolidat|dist_cp.save|dcp.save|export"},
       {"move",
        "not saving|skip*sav|no improvement|forward|training complete|leaving|start epoch|starting "

@@ -85,12 +85,13 @@ std::vector<Timing> timings_in(std::string_view low) {
     while (end < low.size() && (digit(low[end]) || low[end] == '.')) ++end;
     const std::string_view label = low.substr(label_from, at - label_from);
     const bool percent = low.substr(end, 1) == "%" || low.substr(end, 2) == " %";
-    const double unit = unit_seconds(low, end);
+    double unit = unit_seconds(low, end);
+    if (unit == 0 && matches_any("*_ms\"|*_ms:|*_ms=|*_ms |*ms\":", label)) unit = 0.001;  // the name tells it
     if (percent && is_bar(low, low.find('%', end))) {
       label_from = at = end;
       continue;
     }
-    const bool timed = percent || unit > 0 || milliseconds || matches_any("time|data|_s", label);
+    const bool timed = percent || unit > 0 || milliseconds || matches_any("time|data|_s|(t)", label);
     const bool part_of =
         label.size() >= 3 && (label.substr(label.size() - 3) == "of " || label.substr(label.size() - 3) == " / ");
     auto kind = part_of ? std::optional(TimeKind::kWhole) : kind_of(label);

@@ -46,7 +46,7 @@ std::optional<double> value_at(std::string_view low, std::size_t from) {
 double wait_of(std::string_view low) {
   for (const std::string_view key :
        {"data_wait", "data_time:", "data_time", "data time:", "data time", "data wait:", "data wait",
-        "loader wait:", "loader wait", "loader_wait", "data_load", "fetch_time", "data:", "dataloading"}) {
+        "loader wait:", "loader wait", "loader_wait", "data (t)", "data_load", "fetch_time", "data:", "dataloading"}) {
     const auto at = low.find(key);
     const auto value = at == std::string_view::npos ? std::nullopt : value_at(low, at + key.size());
     if (value.value_or(-1) >= 0) return *value;
@@ -56,7 +56,7 @@ double wait_of(std::string_view low) {
 
 double step_of(std::string_view low, double wait) {
   for (const std::string_view key :
-       {"step_time", "step time", "iter_time", "batch_time", "time:", "compute", "forward"}) {
+       {"step_time", "step time", "batch (t)", "iter_time", "batch_time", "time:", "compute", "forward"}) {
     const auto at = low.find(key);
     if (at == std::string_view::npos || (at > 5 && low.compare(at - 5, 5, "data_") == 0)) continue;
     const auto value = value_at(low, at + key.size());
@@ -73,7 +73,7 @@ bool complains(std::string_view low) {
   if ((wait > 0 && whole > 0 && wait > 0.4 * whole) || long_wait || percent) return true;
   return !small_share(low) &&
          matches_any(
-             "waiting for data|waits for data|data starv|gpu*idle*data|idle*next(|gap*next(|wait*next(|blocked*next(|idle*loader|stall*loader|wait*loader|next(*% of|loader*% of",
+             "waiting for data|waits for data|data starv|gpu*idle*data|idle*next(|gap*next(|wait*next(|blocked*next(|idle*loader|stall*loader|wait*loader|next(*% of|loader*% of|% of*dataloader|% of*__next__|% in*dataloader|% in*next(",
              low);
 }
 

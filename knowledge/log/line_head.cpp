@@ -120,8 +120,13 @@ class HeadReader {
 
   // Ray: (Actor pid=1234, ip=10.0.0.1) text
   bool actor() {
-    const auto close = line_.find(')', pos_);
-    if (close == std::string_view::npos || close - pos_ > 120) return false;
+    // An actor's own name may hold a pair: "(Worker(rank=0) pid=7)".
+    std::size_t close = pos_;
+    for (int depth = 0; close < line_.size(); ++close) {
+      if (line_[close] == '(') ++depth;
+      if (line_[close] == ')' && --depth == 0) break;
+    }
+    if (close >= line_.size() || close - pos_ > 120) return false;
     const std::string_view inside = line_.substr(pos_ + 1, close - pos_ - 1);
     if (const auto rank = rank_word(inside, true); rank >= 0) {
       head_.rank = static_cast<int>(rank);

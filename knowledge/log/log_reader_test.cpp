@@ -46,6 +46,10 @@ TEST(LineHead, ReadsActorsContainersAndNcclHosts) {
   EXPECT_EQ(ray.pid, 51);
   EXPECT_EQ(ray.host, "10.0.0.2");
   EXPECT_EQ(ray.rank, 3);
+  const auto nested = read_head("(Policy(rank=6) pid=9) ValueError: x");
+  EXPECT_EQ(nested.rank, 6);
+  EXPECT_EQ(nested.pid, 9);
+  EXPECT_EQ(nested.body, 23U);
   EXPECT_EQ(read_head("trainer-1  | text").actor, "trainer-1");
   const auto nccl = read_head("n12:40111:40870 [6] misc/ibvwrap.cc:262 NCCL WARN text");
   EXPECT_EQ(nccl.host, "n12");

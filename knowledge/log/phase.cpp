@@ -130,6 +130,16 @@ int restoring_caller(const LogBook& book, const std::vector<int>& frames, int fr
 
 }  // namespace
 
+namespace {
+
+// A trainer's call around the model's whole forward, of which the loss is the last part.
+bool around_forward(std::string_view low) {
+  return matches_any("compute_loss(|calculate_loss(|in compute_loss|in calculate_loss", low) &&
+         !matches_any("logit|lm_head|entropy|softmax|logp", low);
+}
+
+}  // namespace
+
 int telling_frame(const LogBook& book, const std::vector<int>& frames) {
   // A plain "forward" frame inside tells less than the backward, save or load that called it.
   int forward = -1;
@@ -137,6 +147,8 @@ int telling_frame(const LogBook& book, const std::vector<int>& frames) {
     const Phase phase = phase_of_code(book.at(*it).low_body());
     if (phase == Phase::kForward) {
       if (forward < 0) forward = *it;
+    } else if (phase == Phase::kLogits && forward >= 0 && around_forward(book.at(*it).low_body())) {
+      continue;
     } else if (phase != Phase::kUnknown) {
       const int caller = restoring_caller(book, frames, *it);
       return caller < 0 ? *it : caller;

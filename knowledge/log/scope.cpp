@@ -10,7 +10,7 @@ namespace fx::knowledge {
 const std::vector<Mark>& scope_marks() {
   static const std::vector<Mark> marks{
       {"distributed",
-       "torch.distributed|consumed samples:|update_weight|server socket has failed to listen on any local network|grpo step|grpo_|grpo trainer|distributed-world-size|training on * gpus|building train, validation|rayactor|ppo_train|fsdpworker|actor/grad_norm|actor/pg_loss|timing_s/|raytaskerror|ray.exceptions|(taskrunner|(workerdict|nemo i]|nemo w]|nemo e]|composer.cli|composer/|torchtune|torchtitan|verl.|verl/|llamafactory|"
+       "torch.distributed|model_worker/|trainer_worker/|consumed samples:|update_weight|server socket has failed to listen on any local network|grpo step|grpo_|grpo trainer|distributed-world-size|training on * gpus|building train, validation|rayactor|ppo_train|fsdpworker|actor/grad_norm|actor/pg_loss|timing_s/|raytaskerror|ray.exceptions|(taskrunner|(workerdict|nemo i]|nemo w]|nemo e]|composer.cli|composer/|torchtune|torchtitan|verl.|verl/|llamafactory|"
        "llama-factory|info:swift|swift sft|axolotl|openrlhf|colossalai|gloo|\"module.|'module.|_orig_mod.| ddp|torch/"
        "distributed|torchrun|torchelastic|processgroupnccl|processgroupgloo|init_process_group|[c10d]|nccl|fsdp"
        "|fully_shard|fullysharded|deepspeed|accelerate "
@@ -30,7 +30,7 @@ const std::vector<Mark>& scope_marks() {
       {"launched", "deepspeed|torchrun|accelerate launch|accelerate/|torch/distributed/elastic"},
       {"batch_job", "srun: |slurmstepd|mpirun|prterun|orterun|mpiexec"},
       {"rl_trainer",
-       "actor/pg_loss|modelrayactor|trainrayactor|(taskrunner|agentloop|actor update|rollout|critic|reward|policy update|hybrid engine|advantage"},
+       "actor/pg_loss|modelrayactor|trainrayactor|(taskrunner|agentloop|actor update|rollout|critic/|critic_|criticworker|reward:|reward=|reward'*: |reward\"*: |reward/|rewards|reward model|reward_|reward function|mean reward|policy update|hybrid engine|advantage"},
       {"serving",
        "vllm|sglang|api_server|/v1/chat/completions|/v1/"
        "completions|uvicorn|text-generation-inference|triton_server|tritonserver"

@@ -46,6 +46,11 @@ int rank_above(const LogBook& book, int frame) {
   return -1;
 }
 
+// A whole stack in one line: "rank 3: wait (a.py:4) <- step (b.py:8)".
+bool is_inline(std::string_view low) {
+  return matches_any("(*.py:*) <- *(*.py:*)|(*.py:*) < *(*.py:*)|(*.py:*); *(*.py:*)|(*.py:*) -> *(*.py:*)", low);
+}
+
 }  // namespace
 
 const std::vector<Mark>& stack_marks() {
@@ -64,6 +69,17 @@ std::vector<ThreadStack> read_thread_stacks(const LogBook& book) {
   std::sort(starts.begin(), starts.end());
   int end = -1;  // the line behind the previous stack
   for (const int start : starts) {
+    const auto& row = book.at(start);
+    const int named = row.rank >= 0 ? row.rank : named_rank(row.low);
+    if (start >= end && named >= 0 && is_inline(row.low)) {
+      ThreadStack whole;
+      whole.line = start;
+      whole.rank = named;
+      whole.frames = std::string(row.low_body());
+      whole.lines = {start};
+      out.push_back(std::move(whole));
+      continue;
+    }
     if (start < end || !is_frame(book.at(start).body())) continue;
     const int head = book.above(start);
     const bool thread = head >= 0 && names_thread(book.at(head).low);
