@@ -39,8 +39,14 @@ constexpr double kResidualTraffic = 12;
 // Adapters: dropout of the input (2+2+1), scaling (2+2) and sum (4+2) of the output.
 constexpr double kAdapterInput = 5, kAdapterOutput = 10;
 
+// Three-dimensional stacks have a fused norm kernel each (apex, Transformer Engine, Triton).
 bool fused_norms(const Setting& s) {
-  return s.compile || s.loss == Loss::kFused || s.loss == Loss::kLiger || s.tuned;
+  return s.compile || s.loss == Loss::kFused || s.loss == Loss::kLiger || s.tuned || is_three_dimensional(s);
+}
+
+// They also gather a column projection's input again in backward, where others keep the gathered one.
+bool gathers_again(const Setting& s) {
+  return s.tuned || is_three_dimensional(s);
 }
 
 double attention_bytes(const ModelShape& m, const Setting& s) {
@@ -65,9 +71,10 @@ double quantized_input(const Setting& s) {
 }
 
 // Bytes an entry of an adapter's own copy of its input: peft casts it to the adapters' fp32, unless autocast casts it
-// back or sharding keeps one dtype.
+// back or sharding keeps one dtype. Liger's kernels come with a Trainer, whose 16-bit runs are under autocast.
 double adapter_copy(const Setting& s) {
-  const bool fp32 = s.sharding == Sharding::kNone && !s.amp_asked && !s.own_loop && s.master_bytes > s.param_bytes;
+  const bool fp32 = s.sharding == Sharding::kNone && !s.amp_asked && !s.own_loop && s.master_bytes > s.param_bytes &&
+                    s.loss != Loss::kLiger;
   return fp32 ? 4 : element_bytes(s);
 }
 
@@ -157,8 +164,8 @@ LayerActivations layer_activations(const ModelShape& m, const Setting& s) {
   const Scores scores = attention_scores(m, s);
   out.saved = saved / s.tp + scores.saved;
   const double others = 1 - 1 / s.tp;
-  // Tensor parallelism keeps the gathered inputs of its two trained column projections; hand-tuned stacks gather again.
-  if (s.tp > 1 && !s.tuned && !is_lora(s)) out.saved += kInput * scale * 2 * m.hidden * others;
+  // Tensor parallelism keeps the gathered inputs of its two trained column projections.
+  if (s.tp > 1 && !gathers_again(s) && !is_lora(s)) out.saved += kInput * scale * 2 * m.hidden * others;
   if (!s.sequence_parallel) out.saved += norms * others;
   // The sum of blocks stays in fp32 where autocast does not reach the embedding.
   out.input = (s.wide_params ? 4 : element_bytes(s)) * m.hidden / (s.sequence_parallel ? s.tp : 1);
@@ -171,7 +178,7 @@ LayerActivations layer_activations(const ModelShape& m, const Setting& s) {
   const double attention_work = scores.in_flight - mlp * scale * width / s.tp;
   out.work = out.saved + std::max(mlp_work, attention_work);
   // What tensor parallelism gathers in front of one half of the block: its input, unless that is kept, and gradient.
-  if (s.tp > 1) out.work += (s.tuned || is_lora(s) ? 2 : 1) * s.param_bytes * m.hidden;
+  if (s.tp > 1) out.work += (gathers_again(s) || is_lora(s) ? 2 : 1) * s.param_bytes * m.hidden;
   out.traffic = layer_traffic(m, s, width);
   return out;
 }
@@ -215,9 +222,10 @@ double logits_bytes(const ModelShape& m, const Setting& s) {
       // MPT shifts the labels instead of the logits: no copy.
       if (m.family == "mpt") return 6;
       if (!upcasts(m)) return 8;  // logits, shifted copy, log-softmax, gradient: 2 each
-      // fp32 logits, shifted copy, log-softmax and gradient. Versions that have FSDP2 shift the labels instead of the
-      // logits.
-      return copies_logits(s) ? 14 : 10;
+      // Forward: logits, their fp32 and shifted copies, log-softmax; where the labels are shifted instead, one less,
+      // and backward needs more: log-softmax and two gradients in fp32. Compilers and losses of three-dimensional
+      // stacks work in place.
+      return copies_logits(s) ? 14 : s.compile || is_three_dimensional(s) ? 10 : 12;
     case Loss::kFused:
       if (!upcasts(m)) return s.amp ? 14 : 6;
       return 8;  // fp32 logits and their shifted copy; the gradient takes the place of the logits

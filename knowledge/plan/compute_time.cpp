@@ -62,6 +62,9 @@ constexpr double kWidenTraffic = 6;
 // reaches: a LayerNorm forward and backward over 8,192 x 4,096 in 509 us on an A100 (pytorch/pytorch b6f28334) is half.
 constexpr double kKernelShare = 0.7;
 
+// Share of its peak that an fp32 product outside tensor cores sustains (cuBLAS: 18 of an A100's 19.5 TFLOP/s).
+constexpr double kPlainShare = 0.9;
+
 struct Rates {
   double gemm, attention, stream, bytes;   // per second; bytes: of kernels that are no products
   double operand = 2, result = 2;          // bytes an entry of what is multiplied, and of what comes out
@@ -72,8 +75,12 @@ struct Rates {
 Rates rates_of(const Setting& s, const Machine& m) {
   Rates r{m.gpu.gemm_tflops * 1e12, m.gpu.attention_tflops * 1e12, m.gpu.memory_gb_s * 1e9 * kStreamShare,
           m.gpu.memory_gb_s * 1e9 * (m.cpu || s.compile || s.tuned ? kStreamShare : kKernelShare)};
-  // TF32 tensor cores run at half the bf16 rate; a CPU's rate is that of the dtype it multiplies in.
-  if (s.param_bytes > 2 && !m.cpu) r.gemm /= 2, r.attention /= 2;
+  // TF32 tensor cores run at half the bf16 rate, and only when told to; a CPU's rate is that of the dtype it multiplies
+  // in.
+  if (s.param_bytes > 2 && !m.cpu) {
+    const double plain = kPlainShare * fp32_tflops(m.gpu) * 1e12, share = s.tf32 || plain <= 0 ? 0.5 : plain / r.gemm;
+    r.gemm *= share, r.attention *= share;
+  }
   if (s.fp8 && m.gpu.fp8_gain > 1) {
     r.operand = 1;
     r.input_cast = s.tuned ? kFusedCastTraffic : kCastTraffic, r.weight_cast = s.tuned ? 0 : kCastTraffic;
@@ -96,6 +103,14 @@ double attention_rate(const Rates& r, double attended) {
   if (attended <= kLong) return r.attention;
   const double share = std::min(1.0, std::log2(attended / kLong) / std::log2(kLongest / kLong));
   return r.attention * (1 + (r.long_gain - 1) * share);
+}
+
+// Seconds a unit of width: layers with a window look back at no more than that, the first tokens at less.
+double fused_attention(const ModelShape& m, double attended, const Rates& r) {
+  const double whole = attended / attention_rate(r, attended);
+  if (m.windowed <= 0 || m.window >= attended) return whole;
+  const double seen = 2 * m.window * (1 - m.window / (2 * attended));
+  return (1 - m.windowed) * whole + m.windowed * seen / attention_rate(r, seen);
 }
 
 struct LayerTime {
@@ -130,7 +145,7 @@ LayerTime layer_forward(const RankModel& rank, const Setting& s, double tokens, 
   // Two products over half of the sequence, or document, on average.
   const double half = tokens * (m.q_width() + m.out_width()) / s.tp;
   t.attention = s.attention == Attention::kEager ? kEagerProducts * half * s.seq / (r.gemm * gain)
-                                                 : half * s.attended() / attention_rate(r, s.attended());
+                                                 : half * fused_attention(m, s.attended(), r);
   t.elementwise = tokens * layer_activations(m, s).traffic / r.bytes;
   return t;
 }

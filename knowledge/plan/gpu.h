@@ -33,6 +33,8 @@ struct Gpu {
 };
 
 const std::vector<Gpu>& gpu_table();
+// Peak of products in fp32 that no tensor core rounds to TF32; 0: unknown.
+double fp32_tflops(const Gpu& gpu);
 
 // Finds the row for a name in any usual spelling ("NVIDIA A100-SXM4-80GB", "a100 80gb", "H100"): chip words first, then
 // memory size, then form factor. Errors: kInvalidArgument at hardware.gpu with the nearest names.

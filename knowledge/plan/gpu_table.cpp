@@ -6,11 +6,13 @@ namespace fx::knowledge::plan {
 // = gpu_poor; DS = vendor datasheet. gemm_tflops: SB's best measured matmul, lowered to what the power limit leaves for
 // real (not zero or constant) data: about 0.95 of it on Ampere, 0.75 - 0.8 on Hopper and Blackwell; 0.8 of the peak
 // where SB has none, 0.7 on cards of 300 W and less. attention_tflops: FlashAttention-2 class kernels, causal: 0.42 of
-// the peak on Ampere and Ada, 0.28 on Hopper, where the kernel does not use the newer matrix instructions, and no more
-// than that in TFLOPs on Blackwell for the same reason. fp8: SB's best fp8 product over its best bf16 product on Hopper
-// (1402 over 795), 1.5 where SB has none. link_gb_s: 0.8 of the one-way figure for NVLink; for PCIe
-// without peer access 0.35 of it, because each byte passes through host memory twice. Desktop processors have 16 lanes
-// for graphics, so two GeForce cards (and the A5000, sold for desktops) share them: 8 lanes each.
+// the peak on Ampere and Ada, 0.28 on Hopper, where the kernel does not use the newer matrix instructions. On
+// Blackwell's servers that kernel does no more TFLOPs, 300, while cuDNN, which PyTorch prefers there, does 1,235
+// forward and about 1,000 in training (FlashAttention-4's paper: 1,605, 1.3 times cuDNN): the middle, by factors. fp8:
+// SB's best fp8 product over its best bf16 product on Hopper (1402 over 795), 1.5 where SB has none. link_gb_s: 0.8 of
+// the one-way figure for NVLink; for PCIe without peer access 0.35 of it, because each byte passes through host memory
+// twice. Desktop processors have 16 lanes for graphics, so two GeForce cards (and the A5000, sold for desktops) share
+// them: 8 lanes each.
 const std::vector<Gpu>& gpu_table() {
   constexpr auto kNv = Link::kNvlink;
   constexpr auto kPc = Link::kPcie;
@@ -62,10 +64,10 @@ const std::vector<Gpu>& gpu_table() {
       {"H200-141GB-SXM", {"h200"}, 139.8, 141, {"sxm"}, 989, 620, 275, 1.77, 4800, kNv, 360, 50, 400, true, "SB"},
       {"GH200-96GB", {"gh200"}, 95, 96, {}, 989, 640, 275, 1.77, 4000, kNv, 360, 360, 400, true, "SB"},
       {"GH200-144GB", {"gh200"}, 140, 144, {}, 989, 640, 275, 1.77, 4800, kNv, 360, 360, 400, true, "SB"},
-      {"B200-180GB-SXM", {"b200"}, 178, 180, {"sxm"}, 2250, 1350, 300, 1.5, 8000, kNv, 720, 50, 400, true, "SB"},
-      {"GB200-186GB", {"gb200"}, 185, 186, {}, 2500, 1500, 310, 1.5, 8000, kNv, 720, 360, 400, true, "SB", 72},
-      {"B300-288GB", {"b300"}, 275, 288, {"sxm"}, 2250, 1400, 300, 1.5, 8000, kNv, 720, 50, 800, true, "SB"},
-      {"GB300-288GB", {"gb300"}, 275, 288, {}, 2500, 1500, 310, 1.5, 8000, kNv, 720, 360, 800, true, "SB", 72},
+      {"B200-180GB-SXM", {"b200"}, 178, 180, {"sxm"}, 2250, 1350, 550, 1.5, 8000, kNv, 720, 50, 400, true, "SB"},
+      {"GB200-186GB", {"gb200"}, 185, 186, {}, 2500, 1500, 550, 1.5, 8000, kNv, 720, 360, 400, true, "SB", 72},
+      {"B300-288GB", {"b300"}, 275, 288, {"sxm"}, 2250, 1400, 550, 1.5, 8000, kNv, 720, 50, 800, true, "SB"},
+      {"GB300-288GB", {"gb300"}, 275, 288, {}, 2500, 1500, 550, 1.5, 8000, kNv, 720, 360, 800, true, "SB", 72},
       {"L40S-48GB", {"l40s"}, 44.5, 48, {}, 362, 230, 110, 1.5, 864, kPc, 11, 25, 25, true, "SB"},
       {"L40-48GB", {"l40"}, 44.5, 48, {}, 181, 140, 75, 1.5, 864, kPc, 11, 25, 25, true, "DS"},
       {"A40-48GB", {"a40"}, 44.5, 48, {}, 150, 110, 60, 1, 696, kPc, 11, 25, 25, true, "DS"},
@@ -101,6 +103,23 @@ const std::vector<Gpu>& gpu_table() {
       {"MI325X-256GB", {"mi325x"}, 255, 256, {}, 1307, 560, 230, 1.4, 6000, kNv, 250, 50, 400, true, "DS"},
   };
   return table;
+}
+
+// Data sheets: fp32 outside the tensor cores (AMD: of the matrix cores, which multiply it).
+double fp32_tflops(const Gpu& gpu) {
+  static const std::vector<std::pair<std::string_view, double>> peaks = {
+      {"a100", 19.5}, {"a800", 19.5},  {"h100", 67},    {"h800", 67},    {"h20", 44},      {"h200", 67},
+      {"gh200", 67},  {"b200", 80},    {"gb200", 80},   {"b300", 77},    {"gb300", 77},    {"l40s", 91.6},
+      {"l40", 90.5},  {"a40", 37.4},   {"a10", 31.2},   {"a10g", 31.2},  {"l4", 30.3},     {"v100", 15.7},
+      {"5090", 105},  {"4090", 82.6},  {"3090", 35.6},  {"a6000", 38.7}, {"a5000", 27.8},  {"6000", 91.1},
+      {"pro", 125},   {"3060", 12.7},  {"3080", 29.8},  {"4060", 22.1},  {"4080", 48.7},   {"5080", 56.3},
+      {"2080", 13.4}, {"titan", 16.3}, {"a4000", 19.2}, {"5000", 65.3},  {"a30", 10.3},    {"l20", 59.8},
+      {"p100", 10.6}, {"t4", 8.1},     {"mi210", 45.3}, {"mi250", 90.5}, {"mi250x", 95.7}, {"mi300x", 163},
+      {"mi325x", 163}};
+  for (const auto& [chip, tflops] : peaks) {
+    if (!gpu.chip.empty() && gpu.chip.front() == chip) return tflops;
+  }
+  return 0;
 }
 
 }  // namespace fx::knowledge::plan

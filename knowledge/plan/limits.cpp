@@ -90,19 +90,42 @@ void add_buckets(const Plan& plan, std::vector<std::string>& out) {
 void add_gradients(const Plan& plan, std::vector<std::string>& out) {
   const Setting& s = plan.chosen.setting;
   if (s.sharding != Sharding::kZero1 || s.tuned || is_lora(s) || s.amp || s.reduce_bytes <= s.param_bytes) return;
+  const std::string more = gib_text(s.param_bytes * rank_model(plan.shape, plan.count, s).params()) + " more a GPU.";
+  const bool wide = is_three_dimensional(s) || s.reduce_asked;
   out.push_back(
-      "Gradients are taken to be kept once, in fp32. DeepSpeed's bf16 optimizer keeps 16-bit ones beside them: " +
-      gib_text(s.param_bytes * rank_model(plan.shape, plan.count, s).params()) + " more a GPU.");
+      wide ? "Gradients are taken to be kept once, in fp32. DeepSpeed's bf16 optimizer keeps 16-bit ones beside "
+             "them: " +
+                 more
+           : "Gradients are taken to be kept in the parameters' dtype, as DeepSpeed does unless "
+             "grad_accum_dtype says otherwise. Megatron accumulates in fp32 (reduce_dtype: fp32): " +
+                 more);
 }
 
 void add_graph_weights(const Plan& plan, std::vector<std::string>& out) {
   const MemoryPlan& m = plan.chosen.memory;
   if (m.graph_weights < 0.1 * m.allocated) return;
   out.push_back(
-      "ZeRO-3 is taken to free each gathered weight after its use. A model that was built before deepspeed.initialize, "
-      "not inside deepspeed.zero.Init (from_pretrained is), keeps all of them from forward to backward where nothing is "
-      "checkpointed (DeepSpeed before #8189): " +
-      gib_text(m.graph_weights) + " more a GPU.");
+      "Where nothing is checkpointed, PyTorch's graph keeps the weights that ZeRO-3 gathered from forward to backward. A "
+      "model that is built inside deepspeed.zero.Init (as from_pretrained does under a Trainer whose arguments came "
+      "first), or under DeepSpeed from August 2026 on, frees them: " +
+      gib_text(m.graph_weights) + " less a GPU.");
+}
+
+// PyTorch's default: torch.backends.cuda.matmul.allow_tf32 is off.
+void add_fp32(const Plan& plan, std::vector<std::string>& out) {
+  const Setting& s = plan.chosen.setting;
+  if (plan.machine.cpu || s.param_bytes < 4) return;
+  Setting rounded = s;
+  rounded.tf32 = true;
+  const double plain = plan.chosen.speed.tokens_per_s;
+  const double gain = plan_speed(plan.shape, plan.count, rounded, plan.machine).tokens_per_s / plain;
+  if (gain < 1.2) return;
+  char text[160];
+  std::snprintf(text, sizeof text,
+                "fp32 products are taken to stay off the tensor cores, PyTorch's default; "
+                "torch.set_float32_matmul_precision('high') would be %.1f times faster, bf16 more.",
+                gain);
+  out.emplace_back(text);
 }
 
 void add_offload(const Plan& plan, std::vector<std::string>& out) {
@@ -124,6 +147,7 @@ void set_limits(Plan& plan) {
   add_buckets(plan, plan.limits);
   add_gradients(plan, plan.limits);
   add_graph_weights(plan, plan.limits);
+  add_fp32(plan, plan.limits);
   add_offload(plan, plan.limits);
 }
 

@@ -100,10 +100,13 @@ double reserved_bytes(const Moments& moments, const Setting& s, const MemoryPlan
   return std::max(plan.allocated * (1 + kStaticWaste), step * (1 + kStaticWaste) + pool * (1 + transient_waste(s)));
 }
 
-// The peak under the newest versions of the libraries, which drop the logits before backward: bytes.
-double with_newest_loss(Moments moments, const Setting& s, double allocated) {
-  if (s.loss != Loss::kStandard) return allocated;
-  for (auto& [name, parts] : moments) parts.loss *= kNewestLoss;
+// The peak under the newest versions of the libraries, which drop the logits before backward and free weights that the
+// graph kept: bytes.
+double with_newest_versions(Moments moments, const Setting& s, double graph_weights) {
+  for (auto& [name, parts] : moments) {
+    if (s.loss == Loss::kStandard) parts.loss *= kNewestLoss;
+    parts.gathered = std::max(0.0, parts.gathered - graph_weights);
+  }
   return peak_of(moments).parts.sum();
 }
 
@@ -132,8 +135,8 @@ void set_outside(const Setting& s, const Machine& m, const Moments& moments, Mem
   if (plan.fits) plan.reserved = std::min(plan.reserved, std::max(least, room - outside));
   plan.nvidia_smi = plan.reserved + outside;
   const double spread = s.offload ? kOffloadSpread : kSpread;
-  plan.low = with_newest_loss(moments, s, plan.allocated) * (1 - spread);
-  plan.high = (plan.nvidia_smi + (s.example > 0 ? 0 : plan.varied) + plan.graph_weights) * (1 + spread);
+  plan.low = with_newest_versions(moments, s, plan.graph_weights) * (1 - spread);
+  plan.high = (plan.nvidia_smi + (s.example > 0 ? 0 : plan.varied)) * (1 + spread);
 }
 
 }  // namespace

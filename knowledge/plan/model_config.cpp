@@ -60,7 +60,9 @@ void add_counts(Fields<C>& f) {
         {"q_lora_rank", &C::q_lora_rank, "multi-head latent attention: rank of queries", 0.0, kMaxWidth},
         {"qk_rope_head_dim", &C::qk_rope_head_dim, "multi-head latent attention: head width with position", 0.0,
          kMaxWidth},
-        {"sliding_window", &C::sliding_window, "tokens that attention looks back", 0.0, 1e9}}) {
+        {"sliding_window", &C::sliding_window, "tokens that attention looks back", 0.0, 1e9},
+        {"sliding_window_pattern", &C::sliding_window_pattern, "one layer in so many looks back at everything", 1.0,
+         1e4}}) {
     f.add(name, member, help).min(low).max(high);
   }
 }
@@ -79,6 +81,8 @@ Fields<C> make_fields() {
   f.add("no_bias", &C::no_bias, "no projection has a bias (MPT, Qwen)");
   f.add("multi_query", &C::multi_query, "one key and value head (GPT-BigCode, Falcon)");
   f.add("learned_pos_emb", &C::learned_pos_emb, "learned position table (MPT)");
+  f.add("use_sliding_window", &C::use_sliding_window, "whether sliding_window is in force (Qwen)");
+  f.add("layer_types", &C::layer_types, "kind of attention of each layer: full_attention or sliding_attention");
   f.add("hidden_act", &C::hidden_act, "activation function of the MLP");
   f.add("text_config", &C::text_config, "the language model's config inside a multi-modal one").open();
   return f;

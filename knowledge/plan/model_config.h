@@ -32,7 +32,9 @@ struct ModelConfig {
   std::optional<long long> moe_intermediate_size, n_shared_experts, shared_expert_intermediate_size;
   std::optional<long long> first_k_dense_replace, decoder_sparse_step;
   std::optional<long long> q_lora_rank, kv_lora_rank, qk_nope_head_dim, qk_rope_head_dim, v_head_dim;
-  std::optional<long long> sliding_window;
+  std::optional<long long> sliding_window, sliding_window_pattern;
+  std::optional<bool> use_sliding_window;
+  std::vector<std::string> layer_types;
   std::optional<RawJson> text_config;  // multi-modal configs keep the language model here
 };
 

@@ -1,5 +1,6 @@
 // From a family's config.json names to one shape. Facts about families come from their published configs and parameter
 // counts.
+#include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
 
@@ -165,6 +166,29 @@ void set_sizes(const ModelConfig& c, ModelShape& s) {
   }
 }
 
+// Window that a family has where its config.json does not say, and of how many layers one is without.
+struct FamilyWindow {
+  std::string_view family;
+  double window, pattern;
+};
+constexpr FamilyWindow kFamilyWindows[] = {
+    {"gpt_oss", 128, 2}, {"gemma2", 4096, 2}, {"gemma3", 1024, 6}, {"gemma3_text", 1024, 6}};
+
+void set_window(const ModelConfig& c, ModelShape& s) {
+  double pattern = 0;  // all layers
+  for (const auto& family : kFamilyWindows) {
+    if (s.family == family.family) s.window = family.window, pattern = family.pattern;
+  }
+  s.window = first_of({c.sliding_window}).value_or(s.window);
+  pattern = first_of({c.sliding_window_pattern}).value_or(pattern);
+  // Qwen's configs carry a window that is not in force unless they say so.
+  if (!c.use_sliding_window.value_or(!contains(s.family, "qwen"))) s.window = 0;
+  s.windowed = s.window <= 0 ? 0 : pattern > 0 ? 1 - 1 / pattern : 1;
+  if (c.layer_types.empty() || s.window <= 0) return;
+  const auto sliding = std::ranges::count(c.layer_types, "sliding_attention");
+  s.windowed = static_cast<double>(sliding) / static_cast<double>(c.layer_types.size());
+}
+
 Result<ModelShape> read_nested(const ModelConfig& c) {
   const auto json = parse_json(c.text_config->text);
   if (!json) return json.error();
@@ -197,7 +221,9 @@ Result<ModelShape> read_model_shape(const ModelConfig& c) {
   set_heads(c, s, errors);
   set_sizes(c, s);
   set_experts(c, s, errors);
+  set_window(c, s);
   if (!errors.empty()) return combine(std::move(errors));
+  match_count(c, s);
   return s;
 }
 

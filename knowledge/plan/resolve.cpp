@@ -57,6 +57,7 @@ void set_dtypes(const TrainingArgs& t, const Machine& m, Resolved& out) {
   s.param_bytes = s.wide_params ? 2 : dtype_bytes(t.param_dtype.value_or("bf16"));
   if (!t.param_dtype && !m.gpu.has_bf16) out.assumed.push_back("fp16 compute: " + m.gpu.name + " has no bf16 units");
   s.reduce_bytes = t.reduce_dtype ? dtype_bytes(*t.reduce_dtype) : 4;
+  s.reduce_asked = t.reduce_dtype.has_value();
   const bool low_reduce = t.reduce_dtype && *t.reduce_dtype != "fp32";
   s.master_bytes =
       t.master_dtype ? dtype_bytes(*t.master_dtype) : (s.method != Method::kFull && low_reduce ? s.param_bytes : 4);
@@ -90,7 +91,7 @@ void set_layout(const TrainingArgs& t, const Machine& m, Resolved& out) {
   s.keeps_cache = t.use_cache.value_or(false) && !m.cpu;
   using L = Loss;
   // Megatron's loss over a split vocabulary works on all of the rank's logits.
-  const bool whole = m.cpu || (s.sharding == Sharding::kZero1 && s.tp * s.pp > 1);
+  const bool whole = m.cpu || is_three_dimensional(s);
   s.loss = choice<L>(t.loss_impl.value_or(whole ? "standard" : "chunked"),
                      {L::kStandard, L::kFused, L::kChunked, L::kLiger});
   s.own_loop = s.loss == Loss::kChunked && t.loss_impl.has_value();

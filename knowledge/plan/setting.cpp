@@ -18,6 +18,10 @@ bool is_lora(const Setting& s) {
   return s.method != Method::kFull;
 }
 
+bool is_three_dimensional(const Setting& s) {
+  return s.sharding == Sharding::kZero1 && s.tp * s.pp > 1;
+}
+
 bool widens_rest(const Setting& s) {
   const bool library = !s.own_loop && s.loss != Loss::kFused;
   const bool prepared = s.quant == Quant::kNf4 || s.quant == Quant::kNf4Double || s.quant == Quant::kInt8;

@@ -48,7 +48,7 @@ struct Setting {
   double example = 0;   // mean tokens of an example, in batches padded to their longest one; 0: all have seq tokens
   double param_bytes = 2, reduce_bytes = 4, master_bytes = 4;  // bytes an element
   bool amp = false;
-  bool amp_asked = false;    // by the caller, not assumed
+  bool amp_asked = false, reduce_asked = false;  // by the caller, not assumed
   bool wide_params = false;  // fp32 parameters under autocast: kept and gathered in 4 bytes, multiplied in 2
   Optimizer optimizer = Optimizer::kAdamw;
   bool optimizer_in_backward = false;
@@ -64,12 +64,17 @@ struct Setting {
   Loss loss = Loss::kChunked;
   bool own_loop = false;  // a training loop that computes its loss itself
   bool compile = false, fp8 = false;
+  bool tf32 = false;   // fp32 products on tensor cores, which PyTorch does not do unless told to
   bool tuned = false;  // a stack of hand-fused kernels (Megatron with Transformer Engine)
 
   bool looped_experts = false, grouped_experts = false;  // how experts run, where it is not taken from the rest
 
-  // One expert after the other, as models' own code does; expert parallelism and tuned stacks group their products.
-  bool loops_experts() const { return looped_experts || (!grouped_experts && ep <= 1 && !tuned); }
+  // One expert after the other, as models' own code did; expert parallelism and tuned stacks group their products, and
+  // so do versions that train under the newer FSDP (torchtitan, transformers 5).
+  bool loops_experts() const {
+    const bool newer = sharding == Sharding::kFsdp2 || sharding == Sharding::kHsdp;
+    return looped_experts || (!grouped_experts && ep <= 1 && !tuned && !newer);
+  }
   double stored_bytes() const { return wide_params ? 4 : param_bytes; }  // of a parameter that is not quantised
 
   // Parameters stay gathered and gradients whole between the micro-batches of a pipeline.
@@ -81,6 +86,8 @@ struct Setting {
 bool is_fsdp(Sharding sharding);  // gathers parameters unit by unit: fsdp1, fsdp2, hsdp, zero3, megatron-fsdp
 bool is_deepspeed(Sharding sharding);
 bool is_lora(const Setting& setting);
+// Tensor or pipeline parallelism beside ZeRO-1: Megatron and what follows it (nanotron, Megatron-DeepSpeed, NeMo).
+bool is_three_dimensional(const Setting& setting);
 // peft's preparation of a 4- or 8-bit model casts what is not quantised to fp32, and with it what modules hand on to
 // each other. Sharding needs one dtype, trainers with a loss of their own do not use it, who asks for autocast leaves
 // it to that, and who trains adapters in 16 bits casts norms and embedding back (axolotl, TRL) or never widens them.

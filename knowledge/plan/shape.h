@@ -14,11 +14,12 @@ struct ModelShape {
   bool gated = true;  // MLP with a gate (SwiGLU, GeGLU): three matrices instead of two
   bool tied = false;  // output head shares the embedding's matrix
   bool qkv_bias = false, out_bias = false, mlp_bias = false;
-  bool norm_bias = false;        // LayerNorm with a bias instead of RMSNorm
-  bool qk_norm = false;          // a norm on each query and key head
-  bool fused_qkv = false;        // query, key and value come out of one matrix product
-  double norms = 2;              // norms a layer
-  double learned_positions = 0;  // rows of a learned position table
+  bool norm_bias = false;           // LayerNorm with a bias instead of RMSNorm
+  bool qk_norm = false;             // a norm on each query and key head
+  bool fused_qkv = false;           // query, key and value come out of one matrix product
+  double norms = 2;                 // norms a layer
+  double learned_positions = 0;     // rows of a learned position table
+  double window = 0, windowed = 0;  // tokens that attention looks back in some layers, and the share of those layers
   double experts = 0, experts_per_token = 0, expert_mlp = 0, shared_mlp = 0;  // mixture of experts
   bool expert_bias = false;
   double dense_layers = 0;  // layers without experts in a mixture-of-experts model
@@ -45,6 +46,9 @@ struct ParamCount {
 // Every mistake with its path below "model". Fields that are absent are assumed in the family's way, and said in
 // assumed.
 Result<ModelShape> read_model_shape(const ModelConfig& config);
+// Where model.params_b disagrees with the shape, changes what the config did not state to what agrees, if anything
+// does.
+void match_count(const ModelConfig& config, ModelShape& shape);
 ParamCount count_params(const ModelShape& shape);
 
 }  // namespace fx::knowledge::plan

@@ -36,6 +36,27 @@ TEST(Shape, CountsATiedModelOnce) {
               0.134515, 1e-6);
 }
 
+TEST(Shape, TheParameterCountDecidesWhatSizesLeaveOpen) {
+  const auto sizes = [](const char* more) {
+    return shape_of(std::string(R"({"hidden_size":2560,"num_hidden_layers":36,"num_attention_heads":32,
+      "num_key_value_heads":8,"intermediate_size":9728,"vocab_size":151936)") +
+                    more + "}");
+  };
+  const auto matched = sizes(R"(,"params_b":4.022)");
+  ASSERT_TRUE(matched);
+  EXPECT_TRUE(matched->tied);
+  EXPECT_EQ(matched->head_dim, 128);
+  EXPECT_EQ(matched->assumed.size(), 2u);
+  // What is stated stays, and so does a shape that no change brings near the count.
+  EXPECT_EQ(sizes(R"(,"params_b":4.022,"head_dim":80)")->head_dim, 80);
+  EXPECT_FALSE(sizes(R"(,"params_b":4.022,"tie_word_embeddings":false)")->tied);
+  EXPECT_TRUE(sizes(R"(,"params_b":40)")->assumed.empty());
+  const auto plain = shape_of(R"({"hidden_size":4096,"num_hidden_layers":32,"num_attention_heads":32,
+    "intermediate_size":16384,"vocab_size":50000,"params_b":6.86})");
+  ASSERT_TRUE(plain);
+  EXPECT_FALSE(plain->gated);
+}
+
 TEST(Shape, CountsMptExactly) {
   // Learned positions, biases, tied embedding: the published count of the 7B configuration at 2,048 tokens.
   EXPECT_NEAR(

@@ -57,6 +57,9 @@ void set_speed_range(Plan& plan) {
     low = std::min(low, other), high = std::max(high, other);
   }
   if (!plan.machine.cpu) {
+    Setting rounded = plan.chosen.setting;
+    rounded.tf32 = true;
+    high = std::max(high, speed_of(plan, rounded, plan.machine));
     const Gpu& gpu = plan.machine.gpu;
     low = std::min(low, speed_with_attention(plan, kOldKernels * gpu.attention_tflops));
     high = std::max(high, speed_with_attention(plan, std::max(gpu.attention_tflops, kNewestShare * gpu.peak_tflops)));

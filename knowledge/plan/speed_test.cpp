@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "knowledge/plan/plan_testing.h"
@@ -93,6 +94,54 @@ TEST(Speed, ALongSequenceRunsOnKernelsThatSplitIt) {
   };
   EXPECT_NEAR(seconds_a_score(8192) / seconds_a_score(32768), 1, 1e-6);
   EXPECT_GT(seconds_a_score(32768), 1.3 * seconds_a_score(131072));
+}
+
+TEST(Speed, LayersWithAWindowLookBackAtNoMore) {
+  const auto seconds = [](const char* more) {
+    const Plan plan = plan_of((std::string(R"({"model_type":"llama","hidden_size":4096,"num_hidden_layers":32,
+      "num_attention_heads":32,"intermediate_size":11008,"vocab_size":32000)") +
+                               more + "}")
+                                  .c_str(),
+                              R"({"gpu":"A100"})", R"({"method":"lora","seq_len":16384,"micro_batch":1})");
+    return plan.chosen.speed.attention_s;
+  };
+  const double whole = seconds("");
+  EXPECT_NEAR(seconds(R"(,"sliding_window":1024)") / whole, 2 * 1.0 / 16 * (1 - 1.0 / 32), 1e-6);
+  EXPECT_NEAR(seconds(R"(,"sliding_window":1024,"layer_types":["full_attention","sliding_attention"])") / whole,
+              0.5 + 1.0 / 16 * (1 - 1.0 / 32), 1e-6);
+  EXPECT_EQ(seconds(R"(,"sliding_window":1024,"use_sliding_window":false)"), whole);
+  EXPECT_EQ(seconds(R"(,"sliding_window":32768)"), whole);
+}
+
+TEST(Speed, Fp32ProductsStayOffTensorCoresUnlessToldOtherwise) {
+  const auto plan = [](const char* dtype) {
+    return plan_of(
+        kMistral, R"({"gpu":"A100"})",
+        (std::string(R"({"method":"lora","seq_len":1024,"micro_batch":1,"param_dtype":")") + dtype + "\"}").c_str());
+  };
+  const Plan wide = plan("fp32"), narrow = plan("bf16");
+  EXPECT_GT(wide.chosen.speed.gemm_s, 10 * narrow.chosen.speed.gemm_s);
+  EXPECT_GT(wide.speed_high, 4 * wide.chosen.speed.tokens_per_s);
+  const auto says = [](const Plan& p) {
+    return std::ranges::any_of(p.limits, [](const std::string& l) { return l.find("float32_matmul") != l.npos; });
+  };
+  EXPECT_TRUE(says(wide));
+  EXPECT_FALSE(says(narrow));
+}
+
+TEST(Speed, TheNewerFsdpGroupsExperts) {
+  const char* experts = R"({"model_type":"qwen3_moe","hidden_size":2048,"num_hidden_layers":48,"num_attention_heads":32,
+    "num_key_value_heads":4,"head_dim":128,"moe_intermediate_size":768,"num_experts":128,"num_experts_per_tok":8,
+    "vocab_size":151936})";
+  const auto loops = [&](const char* sharding) {
+    return plan_of(experts, R"({"gpu":"H100","gpus_per_node":8})",
+                   (std::string(R"({"method":"full","seq_len":4096,"micro_batch":1,"sharding":")") + sharding + "\"}")
+                       .c_str())
+        .chosen.setting.loops_experts();
+  };
+  EXPECT_FALSE(loops("fsdp2"));
+  EXPECT_TRUE(loops("fsdp1"));
+  EXPECT_TRUE(loops("zero3"));
 }
 
 }  // namespace

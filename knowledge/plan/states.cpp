@@ -7,9 +7,9 @@ namespace {
 
 // Adapters are kept in fp32 by the usual libraries: weight 4, gradient 4, two moments 8.
 constexpr double kAdapterWeight = 4, kAdapterGrad = 4, kAdapterState = 8;
-// DeepSpeed's ZeRO-3 steps on groups of 1e9 elements with fp32 gradients, keeps up to 1e9 gathered parameters and 1e9
-// more for reuse (its documented defaults).
-constexpr double kZeroSubGroup = 1e9, kZeroLive = 2e9;
+// DeepSpeed's ZeRO-3 steps on groups of 1e9 elements, whose gradients it flattens and casts to fp32, and keeps up to
+// 1e9 gathered parameters (its documented defaults).
+constexpr double kZeroSubGroup = 1e9, kZeroLive = 1e9;
 
 struct PerParam {
   double weight = 0, grad = 0, state = 0, temp = 0;
@@ -23,10 +23,15 @@ PerParam per_param(const Setting& s) {
   const bool copies = (is_deepspeed(s.sharding) && !s.amp_asked) || s.sharding == Sharding::kMegatron;
   if (copies && s.master_bytes > s.param_bytes) {
     p.weight = s.param_bytes;
-    p.grad = s.sharding == Sharding::kMegatron || s.sharding == Sharding::kZero1 ? s.reduce_bytes : s.param_bytes;
+    // Megatron accumulates in the dtype of its reduction; DeepSpeed in the parameters' (grad_accum_dtype), unless
+    // asked.
+    const bool wide = s.sharding == Sharding::kMegatron || s.tuned || is_three_dimensional(s) || s.reduce_asked;
+    p.grad = wide && s.sharding != Sharding::kZero2 && s.sharding != Sharding::kZero3 ? s.reduce_bytes : s.param_bytes;
     p.state += s.master_bytes;
   } else {
     p.weight = p.grad = s.master_bytes;
+    // DeepSpeed's masters are a flat copy in 16 bits too (bf16_master_weights_and_grads).
+    if (is_deepspeed(s.sharding) && !s.amp_asked && s.param_bytes < 4) p.state += s.master_bytes;
     // The multi-tensor step materialises one temporary as large as the parameters.
     if (s.optimizer == Optimizer::kAdamw && !copies) p.temp = s.master_bytes;
   }
@@ -42,9 +47,10 @@ void add_full(const RankModel& m, const Setting& s, const Shards& n, States& out
   out.grads = p.grad * m.sharded(n.grads, s.ep);
   out.optimizer = p.state * stepped;
   out.step_temp = p.temp * stepped;
-  if (s.sharding == Sharding::kZero3) out.step_temp = 4 * std::min(kZeroSubGroup, stepped);
+  const double cast = s.master_bytes > s.param_bytes ? 4 : 0;
+  if (s.sharding == Sharding::kZero3) out.step_temp = (s.param_bytes + cast) * std::min(kZeroSubGroup, stepped);
   // ZeRO-1 and 2 flatten the averaged gradients and cast them to fp32.
-  const bool flattened = (s.sharding == Sharding::kZero1 && s.reduce_bytes < 4) || s.sharding == Sharding::kZero2;
+  const bool flattened = (s.sharding == Sharding::kZero1 && p.grad < 4) || s.sharding == Sharding::kZero2;
   if (flattened && s.master_bytes > s.param_bytes) out.step_temp = (s.param_bytes + 4) * stepped;
 }
 
@@ -75,9 +81,9 @@ void add_buckets(const Setting& s, States& out) {
 }
 
 // PyTorch's linear function keeps a view of the weight for backward, which outlives ZeRO-3's release of the parameter.
-// DeepSpeed puts its own in place where the model is built inside zero.Init, as from_pretrained does, and for models
-// built before only since DeepSpeed#8189.
-bool graph_may_keep_weights(const Setting& s) {
+// DeepSpeed puts its own in place where the model is built inside zero.Init, as a Trainer's from_pretrained does, and
+// for models built before only since DeepSpeed#8189.
+bool graph_keeps_weights(const Setting& s) {
   return s.sharding == Sharding::kZero3 && s.checkpointing == Checkpointing::kNone && s.quant == Quant::kNone;
 }
 
@@ -93,7 +99,8 @@ void add_gathered(const RankModel& m, const Setting& s, const Shards& n, States&
   out.gathered = 2 * compute * m.layer_params + s.stored_bytes() * m.root_params;
   if (s.sharding == Sharding::kZero3) out.gathered = s.param_bytes * std::min(m.params(), kZeroLive);
   if (!s.reshard || s.gathered_step()) out.kept_gathered = compute * m.block_params;
-  if (graph_may_keep_weights(s)) out.graph_weights = std::max(0.0, s.param_bytes * m.params() - out.gathered);
+  if (graph_keeps_weights(s)) out.graph_weights = std::max(0.0, s.param_bytes * m.params() - out.gathered);
+  out.kept_gathered += out.graph_weights;
   // FSDP1's no_sync, which the usual trainers accumulate under, keeps the adapters' gradients whole.
   const bool whole = is_lora(s) && s.sharding == Sharding::kFsdp1 && s.grad_accum > 1;
   if (whole) out.whole_grads = kAdapterGrad * s.lora_params * m.layers / m.shape.layers / s.tp;

@@ -12,7 +12,7 @@ struct States {
   double step_temp = 0;      // what the optimizer step allocates on top
   double gathered = 0;       // full parameters alive in forward and backward: current and prefetched unit, root unit
   double kept_gathered = 0;  // full parameters that stay from forward to backward (reshard_after_forward = false)
-  double graph_weights = 0;  // and those that autograd's graph keeps in some set-ups; no part of the sums
+  double graph_weights = 0;  // of kept_gathered: what autograd's graph keeps in some set-ups only
   double whole_grads = 0;    // unsharded gradients kept between micro-batches
   double buckets = 0;        // copies of the gradients that are reduced
   double root_reduce = 0;    // full gradients of the root unit and the reduction's input, at the end of backward
