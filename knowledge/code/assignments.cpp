@@ -1,4 +1,5 @@
 #include "knowledge/code/interpreter.h"
+#include "knowledge/code/models.h"
 #include "knowledge/code/names.h"
 
 namespace fx::knowledge::code {
@@ -27,6 +28,7 @@ void Interpreter::assign(Node target, Object* value, Node statement) {
   if (kind == "pattern_list" || kind == "tuple_pattern" || kind == "list_pattern" || kind == "tuple" ||
       kind == "list") {
     const std::vector<Node> targets = target.children();
+    if (main_of(value)->type == Type::kGenerator) value = consume(value, statement);
     Object* from = main_of(value);
     for (std::size_t i = 0; i < targets.size(); ++i) {
       Object* item = nullptr;
@@ -54,7 +56,7 @@ void Interpreter::set_attribute(Object* object, std::string_view name, Object* v
          owner, owner, value);
   const bool module_like = what->type == Type::kModel || what->type == Type::kUnknown || what->type == Type::kSequence;
   if (owner->type == Type::kModel && module_like && what->parent == nullptr && what != owner) {
-    what->parent = owner;
+    place(what, owner);
     if (what->name.empty() || what->type == Type::kModel) what->name = name;
   }
   if (what->name.empty() && what->type == Type::kUnknown) what->name = name;

@@ -1,6 +1,8 @@
 #include <algorithm>
+#include <array>
 
 #include "base/text.h"
+#include "knowledge/code/keep.h"
 #include "knowledge/code/library/library.h"
 #include "knowledge/code/models.h"
 #include "knowledge/code/names.h"
@@ -21,6 +23,17 @@ const Class* class_with_method(const Program& program, std::string_view name) {
     found = &known;
   }
   return found;
+}
+
+// torch.no_grad()(function): the function with the manager around each call; nullptr: something else.
+Object* managed(Recorder& run, Object* manager, const Arguments& given, Node node) {
+  if (manager->callee != "torch.no_grad" && manager->callee != "torch.inference_mode") return nullptr;
+  const Object* function = given.list.empty() ? nullptr : main_of(given.list.front().value);
+  if (function == nullptr || function->function == nullptr) return nullptr;
+  Object* made = run.make(function->type, node);
+  *made = *function;
+  made->parent = manager;
+  return made;
 }
 
 }  // namespace
@@ -76,8 +89,10 @@ Arguments& Interpreter::arguments(Node node) {
     for (Node child = node.first_child(); child; child = child.next_sibling()) {
       if (child.is("keyword_argument")) {
         collected.list.push_back({child.child("name").text(), eval(child.child("value")), child});
-      } else if (child.is("list_splat") || child.is("dictionary_splat")) {
-        unpack(collected, eval(child.first_child()), child.is("dictionary_splat"), child);
+      } else if (child.is("dictionary_splat")) {
+        unpack(collected, eval(child.first_child()), true, child);
+      } else if (is_unpacked(child)) {
+        unpack(collected, eval(child), false, child);
       } else {
         collected.list.push_back({"", eval(child), child});
       }
@@ -87,6 +102,7 @@ Arguments& Interpreter::arguments(Node node) {
 }
 
 void Interpreter::unpack(Arguments& into, Object* value, bool by_name, Node node) {
+  value = consume(value, node);
   const Object* from = main_of(value);
   // One of several, depending on the path: these, or something else.
   if (value->type == Type::kUnion && alternatives(value).size() > 1)
@@ -104,8 +120,38 @@ void Interpreter::unpack(Arguments& into, Object* value, bool by_name, Node node
   into.list.push_back({by_name ? "**" : "*", value, node});
 }
 
+// One of several functions of the files, depending on the path: those that nothing ran yet run too, each under a
+// condition that excludes the others.
+Object* Interpreter::call_one_of(const Object& callee, Arguments& given, Node node) {
+  constexpr std::size_t kMaxFunctions = 3;
+  std::vector<Object*> functions;
+  for (const Object* some : alternatives(&callee)) {
+    const bool known = some->function != nullptr && (some->type == Type::kFunction || some->type == Type::kMethod);
+    const bool fresh = known && (functions.empty() || !executed_.contains(some->function));
+    if (fresh && functions.size() < kMaxFunctions) functions.push_back(const_cast<Object*>(some));
+  }
+  if (functions.size() < 2) return nullptr;
+  const Keep keep(guard_);
+  const std::array<Node, kMaxFunctions> tests = {node, node.child("function"), node.child("arguments")};
+  Object* result = nullptr;
+  for (std::size_t i = 0; i < functions.size(); ++i) {
+    const Guard* const others = guard_;
+    Object* chosen = unknown(node, static_cast<Taints>(callee.taints & (kRank | kLocal)));
+    guard_ = add_guard(GuardKind::kIf, tests[i], node, true, chosen);
+    result = join(call_object(functions[i], given, node), result, 0);
+    guard_ = others;
+    guard_ = add_guard(GuardKind::kIf, tests[i], node, false, chosen);
+  }
+  return result;
+}
+
 Object* Interpreter::call_object(Object* callee, Arguments& given, Node node) {
   Object* main = main_of(callee);
+  if (callee->type == Type::kUnion) {
+    if (Object* result = call_one_of(*callee, given, node)) return result;
+  }
+  const Keep keep(context_);
+  if (main->function != nullptr && main->parent != nullptr) enter(*main->parent, node);  // torch.no_grad()(function)
   switch (main->type) {
     case Type::kFunction:
       if (main->function == nullptr) return unknown(node, taints_of(given));
@@ -132,6 +178,7 @@ Object* Interpreter::call_object(Object* callee, Arguments& given, Node node) {
     if (const Function* function = main->of_class->method("__call__"))
       return invoke(*function, main, modules_[function->file], given, node);
   }
+  if (Object* around = managed(*this, main, given, node)) return around;
   Object* result = unknown(node, static_cast<Taints>(taints_of(given) | (main->taints & (kRank | kLocal))));
   result->callee = "()";
   result->made_by = &given;

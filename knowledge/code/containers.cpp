@@ -40,9 +40,10 @@ void Interpreter::parts_of_text(Node node, Object& whole) {
 Object* Interpreter::collection(Node node) {
   Object* value = make(Type::kSequence, node);
   for (Node child = node.first_child(); child; child = child.next_sibling()) {
-    Object* item = eval(child);
+    const bool unpacked = is_unpacked(child);
+    Object* item = unpacked ? consume(eval(child), child) : eval(child);
     value->taints |= item->taints & static_cast<Taints>(~kStepCount);
-    if (child.is("list_splat") && main_of(item)->type == Type::kSequence) {
+    if (unpacked && main_of(item)->type == Type::kSequence) {
       value->items.insert(value->items.end(), main_of(item)->items.begin(), main_of(item)->items.end());
     } else {
       value->items.push_back(item);

@@ -25,6 +25,7 @@ Interpreter::Evaluator Interpreter::evaluator_of(Node node) {
       {"parenthesized_expression", &I::first_inside},
       {"await", &I::first_inside},
       {"list_splat", &I::first_inside},
+      {"list_splat_pattern", &I::first_inside},
       {"dictionary_splat", &I::first_inside},
       {"as_pattern", &I::first_inside},
       {"type", &I::first_inside},
@@ -92,6 +93,13 @@ Object* Interpreter::none_literal(Node) {
 
 Object* Interpreter::first_inside(Node node) {
   return eval(node.first_child());
+}
+
+// *rows, and *rows(x), which the grammar takes for a call of *rows.
+bool Interpreter::is_unpacked(Node item) {
+  Node at = item;
+  while (at.is("call") || at.is("attribute")) at = at.is("call") ? at.child("function") : at.child("object");
+  return at.is("list_splat") || at.is("list_splat_pattern");
 }
 
 Object* Interpreter::lambda(Node node) {

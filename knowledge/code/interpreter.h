@@ -21,6 +21,9 @@ class Interpreter : public Recorder {
   Object* element_of(Object* iterable, Node node);  // what one turn of a loop gets
   // Runs turn for what the generator yields.
   Flow iterate_generator(Loop& loop, Object* generator, const std::function<Flow(Object*)>& turn);
+  Object* consume(Object* iterable, Node node);  // runs a generator to its end: a list; others as they are
+  void enter(const Object& manager, Node node);  // its context begins, and ends with the block or function at hand
+  void leave(const Object& manager);
 
  private:
   using Then = std::function<Flow()>;
@@ -29,8 +32,8 @@ class Interpreter : public Recorder {
   using Executor = Flow (Interpreter::*)(Node);
   using Consumer = std::function<void(Object*)>;
   // roots.cpp: what is executed, in which order.
-  void run_module(const SourceFile& file, bool as_main);
-  void run_root(const Function& function);
+  void run_module(const SourceFile&file, bool as_main), run_root(const Function&function);
+  std::vector<const Function*> roots();
   Object* instance_of(const Class& owner);
   Arguments& unknown_arguments();
   Trace& begin_trace(bool from_entry);
@@ -65,15 +68,11 @@ class Interpreter : public Recorder {
   // expressions.cpp
   Object* eval(Node node);
   static Evaluator evaluator_of(Node node);  // nullptr: nothing is known of it
-  Object* identifier(Node node);
-  Object* attribute_expression(Node node);
-  Object* number_literal(Node node);
-  Object* boolean_literal(Node node);
-  Object* none_literal(Node node);
-  Object* lambda(Node node);
-  Object* assignment(Node node);
+  Object *identifier(Node node), *attribute_expression(Node node), *number_literal(Node node);
+  Object *boolean_literal(Node node), *none_literal(Node node), *lambda(Node node), *assignment(Node node);
   Object* named_expression(Node node);
   Object* first_inside(Node node);
+  static bool is_unpacked(Node item);
   // operators.cpp
   Object* unary(Node node);
   Object* negation(Node node);
@@ -118,6 +117,7 @@ class Interpreter : public Recorder {
   Object* argument_for(Node parameter, const Function& function, const Arguments& given, int position);
   // calls.cpp
   Object* call(Node node);
+  Object* call_one_of(const Object& callee, Arguments& given, Node node);
   Object* call_function(Object* function, Arguments& given, Node node);
   Arguments& arguments(Node node);
   void unpack(Arguments& into, Object* value, bool by_name, Node node);

@@ -196,5 +196,57 @@ TEST(Interpreter, AnyLengthOfInputIsBounded) {
   EXPECT_FALSE(program->traces()[0].complete);
 }
 
+TEST(Interpreter, AListOfWhatAGeneratorYieldsRunsItThere) {
+  for (const char* all : {"list(rows(net))", "[*rows(net)]", "sum(rows(net))", "meter().extend(rows(net))",
+                          "a, b = rows(net)", "show(*rows(net))"}) {
+    const auto program = program_of(
+        "import torch\nfrom n import meter, show\nnet = torch.nn.Linear(1, 1)\n"
+        "def rows(net):\n    yield net(1)\n"
+        "def main(net):\n    with torch.no_grad():\n        " +
+        std::string(all) + "\nmain(net)\n");
+    ASSERT_EQ(program->traces().size(), 1u) << all;
+    const auto forwards = events_of(*program, EventKind::kForward);
+    ASSERT_EQ(forwards.size(), 1u) << all;
+    EXPECT_TRUE(without_grad(*forwards[0])) << all;
+  }
+}
+
+TEST(Interpreter, AContextEnteredByACallLastsUntilItIsLeft) {
+  const auto program = program_of(
+      "import torch\nnet = torch.nn.Linear(1, 1)\n"
+      "def f(net):\n    quiet = torch.no_grad()\n    quiet.__enter__()\n    net(1)\n"
+      "    quiet.__exit__(None, None, None)\n    net(2)\nf(net)\n");
+  const auto forwards = events_of(*program, EventKind::kForward);
+  ASSERT_EQ(forwards.size(), 2u);
+  EXPECT_TRUE(without_grad(*forwards[0]));
+  EXPECT_FALSE(without_grad(*forwards[1]));
+}
+
+TEST(Interpreter, OfSeveralFunctionsEachRunsAndExcludesTheOthers) {
+  const auto program = program_of(
+      "def one():\n    dist.barrier()\n"
+      "def two():\n    dist.all_reduce(1)\n"
+      "def main(kind):\n    work = {'one': one, 'two': two}\n    work[kind]()\n"
+      "main(input())\n");
+  const auto joint = events_of(*program, EventKind::kCollective);
+  ASSERT_EQ(joint.size(), 2u);
+  EXPECT_FALSE(compatible(*joint[0], *joint[1]));
+}
+
+TEST(Interpreter, TurnsOfAnInnerLoopBelongToTheTurnAround) {
+  const auto program = program_of(
+      "from n import parts, begin, work\n"
+      "for part in parts:\n    begin(part)\n    for block in part.blocks:\n        work(block)\n");
+  std::vector<const Event*> begins, works;
+  for (const Event* call : events_of(*program, EventKind::kCall)) {
+    if (call->callee == "n.begin") begins.push_back(call);
+    if (call->callee == "n.work") works.push_back(call);
+  }
+  ASSERT_EQ(begins.size(), 2u);
+  ASSERT_GE(works.size(), 3u);
+  EXPECT_TRUE(same_turn(*begins[0], *works[1]));
+  EXPECT_FALSE(same_turn(*works[1], *begins[1]));
+}
+
 }  // namespace
 }  // namespace fx::knowledge::code

@@ -172,4 +172,27 @@ Flow Interpreter::iterate_generator(Loop& loop, Object* generator, const std::fu
   return flow;
 }
 
+Object* Interpreter::consume(Object* iterable, Node node) {
+  constexpr std::size_t kMaxItems = 16;
+  Object* from = main_of(iterable);
+  if (from == nullptr || (from->type != Type::kGenerator && from->type != Type::kInstance)) return iterable;
+  Object* generator = generator_of(from, node);
+  if (generator == nullptr) return iterable;
+  Object* all = make(Type::kSequence, node);
+  all->callee = "list";
+  all->receiver = generator;
+  all->made_by = &arguments_of({{"", iterable, node}});
+  Loop loop;
+  loop.node = node;
+  iterate_generator(loop, generator, [&](Object* item) {
+    if (all->items.size() < kMaxItems && std::ranges::find(all->items, item) == all->items.end())
+      all->items.push_back(item);
+    all->taints |= item->taints;
+    return Flow::kNormal;
+  });
+  all->taints |= static_cast<Taints>((loop.taints & (kUneven | kEndless)) | (generator->taints & (kRank | kLocal)));
+  all->element = true;
+  return all;
+}
+
 }  // namespace fx::knowledge::code

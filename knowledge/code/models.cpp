@@ -47,6 +47,16 @@ void promote(Object* object) {
   }
 }
 
+void place(Object* part, Object* whole) {
+  Object* at = main_of(part);
+  at->parent = whole;
+  for (int i = 0; at->wrapped != nullptr && i < kMaxSearch; ++i) {
+    at = main_of(at->wrapped);
+    if (at == whole || at->parent != nullptr) return;
+    at->parent = whole;
+  }
+}
+
 const Object* model_in(const Object* value) {
   std::vector<const Object*> open = {value};
   for (int i = 0; i < kMaxSearch && !open.empty(); ++i) {

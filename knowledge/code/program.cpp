@@ -65,7 +65,9 @@ bool Program::imports(std::string_view module) const {
 }
 
 bool Program::may_call(std::string_view callee) const {
-  return calls(callee) || std::ranges::any_of(files_, [](const auto& file) { return file->cut_off; });
+  const std::string_view name = last_part(callee);
+  return calls(callee) || hands_on(name) || quoted_.contains(name) ||
+         std::ranges::any_of(files_, [](const auto& file) { return file->cut_off; });
 }
 
 bool Program::uses_accelerate() const {

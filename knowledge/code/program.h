@@ -103,8 +103,11 @@ class Program {
   bool imports(std::string_view module) const;
   // Some call in any file has this canonical callee or method name (".set_epoch"), reached or not.
   bool calls(std::string_view callee) const { return called_.contains(callee); }
-  // The same, also where the end of a file is missing.
+  // The same, also where the end of a file is missing, or where something is handed on under that name:
+  // hook = sampler.set_epoch, getattr(sampler, "set_epoch").
   bool may_call(std::string_view callee) const;
+  // Some file hands on something of this name: pool.submit(work), {"train": self.fit}.
+  bool hands_on(std::string_view name) const { return handed_on_.contains(name); }
   bool uses_accelerate() const;
   // The backend argument of every init_process_group seen: "nccl"; "" if left out; "?" if computed.
   const std::vector<std::string>& backends() const { return backends_; }
@@ -125,6 +128,7 @@ class Program {
   std::deque<Class> classes_;
   std::unordered_set<std::string, TextHash, std::equal_to<>> names_;
   std::unordered_set<std::string_view> called_;
+  std::unordered_set<std::string_view> handed_on_, quoted_;  // values that are not called where they stand; texts
   std::vector<std::string> backends_;
   std::deque<Trace> traces_;
   std::pmr::monotonic_buffer_resource memory_;  // of the lists in objects and arguments: many small ones, gone together

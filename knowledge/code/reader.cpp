@@ -104,6 +104,20 @@ Part part_of(Node node) {
   return table.of(node);
 }
 
+// The name of a value that is not called where it stands, but given to someone. Empty: none.
+std::string_view handed_on(Node node) {
+  const bool attribute = node.is("attribute");
+  if ((!attribute && !node.is("identifier")) || node.is_under("function") || node.is_under("left") ||
+      node.is_under("name") || node.is_under("object"))
+    return {};
+  const Node taker = node.parent();
+  const bool given = taker.is("argument_list") || taker.is("keyword_argument") || taker.is("assignment") ||
+                     taker.is("pair") || taker.is("list") || taker.is("tuple") || taker.is("return_statement") ||
+                     taker.is("conditional_expression") || taker.is("named_expression");
+  if (!given) return {};
+  return attribute ? node.child("attribute").text() : node.text();
+}
+
 constexpr double kMaxCpuSeconds = 5;  // of parsing, for all files of a request
 
 constexpr std::string_view kScopeModules[] = {"torch.distributed",
@@ -256,6 +270,7 @@ std::string_view Reader::resolve(const SourceFile& file, Node expression) const 
     rest = "." + std::string(at.child("attribute").text()) + rest;
     at = at.child("object");
   }
+  if (at.is("list_splat")) at = at.first_child();  // [*rows(x)]: the grammar takes it for a call of *rows
   if (!at.is("identifier")) return program_.intern(rest.empty() ? std::string() : rest.substr(rest.rfind('.')));
   std::string name(at.text());
   if (const auto found = file.bound.find(at.text()); found != file.bound.end()) name = std::string(found->second);
@@ -302,11 +317,15 @@ void Reader::link_classes() {
 void Reader::note_calls(const SourceFile& file) {
   for (std::uint32_t i = 0; i < file.syntax->size(); ++i) {
     const Node node = file.syntax->at(i);
-    if (!node.is("call")) continue;
+    if (!node.is("call")) {
+      if (node.is("string_content")) program_.quoted_.insert(node.text());
+      if (const std::string_view name = handed_on(node); !name.empty()) program_.handed_on_.insert(name);
+      continue;
+    }
     const Node callee = node.child("function");
     const std::string_view name = resolve(file, callee);
     program_.called_.insert(name);
-    if (callee.is("identifier")) program_.called_.insert(last_part(name));  // of another file
+    if (!callee.is("attribute")) program_.called_.insert(last_part(name));  // of another file
     if (callee.is("attribute"))
       program_.called_.insert(program_.intern("." + std::string(callee.child("attribute").text())));
   }

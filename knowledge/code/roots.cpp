@@ -73,19 +73,7 @@ void Interpreter::run() {
   main_file_ = nullptr;
   modules_.clear();
   class_objects_.clear();
-  // Functions that nothing reached: first those that nothing calls, since they reach the rest with more known.
-  std::vector<const Function*> roots;
-  for (const bool called : {false, true}) {
-    for (const Function& function : program_.functions_) {
-      if (function.node.is("lambda") ||
-          (function.name == "__init__" && function.of_class != nullptr && function.of_class->methods.size() > 1))
-        continue;
-      if ((program_.called_.contains(function.name) || program_.called_.contains(method_name(function.name)) ||
-           function.name == "forward") == called)
-        roots.push_back(&function);
-    }
-  }
-  for (const Function* function : roots) {
+  for (const Function* function : roots()) {
     if (executed_.contains(function)) continue;
     if (steps_ >= kMaxSteps || events_ >= kMaxAllEvents) {
       program_.all_executed_ = false;
@@ -93,6 +81,24 @@ void Interpreter::run() {
     }
     run_root(*function);
   }
+}
+
+// Functions that may be left over: first those that nothing calls or hands on, since they reach the rest with more
+// known.
+std::vector<const Function*> Interpreter::roots() {
+  std::vector<const Function*> first, handed_on, called;
+  for (const Function& function : program_.functions_) {
+    if (function.node.is("lambda") ||
+        (function.name == "__init__" && function.of_class != nullptr && function.of_class->methods.size() > 1))
+      continue;
+    const bool by_python = function.name == "forward" || function.name.starts_with("__");
+    const bool is_called =
+        by_python || program_.called_.contains(function.name) || program_.called_.contains(method_name(function.name));
+    (is_called ? called : program_.hands_on(function.name) ? handed_on : first).push_back(&function);
+  }
+  first.insert(first.end(), handed_on.begin(), handed_on.end());
+  first.insert(first.end(), called.begin(), called.end());
+  return first;
 }
 
 void Interpreter::run_module(const SourceFile& file, bool as_main) {

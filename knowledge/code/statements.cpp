@@ -169,6 +169,26 @@ Flow Interpreter::with_items(Node node, const std::vector<Node>& items, std::siz
   return with_object(node, items, next, value, target);
 }
 
+void Interpreter::enter(const Object& manager, Node node) {
+  Context& context = program_.contexts_.emplace_back();
+  context.outer = context_;
+  context.callee = manager.callee;
+  context.receiver = manager.receiver;
+  context.arguments = manager.made_by;
+  context.node = node;
+  context.file = file_;
+  context_ = &context;
+}
+
+void Interpreter::leave(const Object& manager) {
+  for (const Context* at = context_; at != nullptr; at = at->outer) {
+    if (at->callee == manager.callee && at->arguments == manager.made_by) {
+      context_ = at->outer;
+      return;
+    }
+  }
+}
+
 // An object, maybe of a class of the files: its __enter__ and __exit__ run too.
 Flow Interpreter::with_object(Node node, const std::vector<Node>& items, std::size_t next, Object* value, Node target) {
   Object* const manager = main_of(value);

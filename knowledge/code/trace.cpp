@@ -141,9 +141,8 @@ bool compatible(const Event& a, const Event& b) {
 }
 
 bool same_turn(const Event& a, const Event& b) {
-  if (a.pass == b.pass) return true;
   for (const Loop* loop = a.loop; loop != nullptr; loop = loop->outer) {
-    if (inside(b, loop)) return false;
+    if ((a.index < loop->second) != (b.index < loop->second) && inside(b, loop)) return false;
   }
   return true;
 }

@@ -29,7 +29,7 @@ bool is_offloaded_fsdp1(const Trace& trace, const Object* model) {
 
 bool chooses_when_to_reduce(const Program& program) {
   for (const std::string_view name : {".no_sync", ".set_requires_gradient_sync", ".set_is_last_backward"}) {
-    if (program.calls(name)) return true;
+    if (program.may_call(name)) return true;
   }
   for (const Trace& trace : program.traces()) {
     for (const Event& event : trace.events) {
@@ -204,7 +204,7 @@ bool scales(const Object& object) {
 bool scales_elsewhere(const Program& program) {
   for (const std::string_view name : {".set_gradient_divide_factor", ".set_reduce_scatter_divide_factor", ".div_",
                                       ".mul_", "torch._foreach_div_", "torch._foreach_mul_"}) {
-    if (program.calls(name)) return true;
+    if (program.may_call(name)) return true;
   }
   for (const Trace& trace : program.traces()) {  // p.grad /= n
     for (const Event& event : trace.events) {
@@ -263,7 +263,7 @@ void accum_syncs_every_microbatch(const Program& program, Findings& findings) {
 }
 
 void fsdp1_offload_accum(const Program& program, Findings& findings) {
-  if (program.calls(".no_sync")) return;
+  if (program.may_call(".no_sync")) return;
   for (const Trace& trace : program.traces()) {
     for (const Window& window : accumulation_windows(trace)) {
       if (is_offloaded_fsdp1(trace, trained_model(trace, *window.backward))) findings.at(*window.backward);

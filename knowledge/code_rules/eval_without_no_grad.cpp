@@ -3,6 +3,7 @@
 
 #include "base/text.h"
 #include "knowledge/code_rules/checks.h"
+#include "knowledge/code_rules/freezing.h"
 
 namespace fx::knowledge::checks {
 namespace {
@@ -115,6 +116,27 @@ bool is_of_the_model(const Frame& evaluation) {
   return of != nullptr && (of->is_module || of->method("forward") != nullptr);
 }
 
+// Nobody calls the function that leads to the forward, but something of its name is handed on: who calls it then was
+// not sent.
+bool is_called_by_others(const Program& program, const Event& forward) {
+  for (const Frame* frame = forward.frame; frame != nullptr; frame = frame->caller) {
+    if (frame->function != nullptr && frame->call == frame->function->node)
+      return program.hands_on(frame->function->name);
+  }
+  return false;
+}
+
+// All of it was frozen before: nothing is kept for a backward pass.
+bool is_frozen(const Trace& trace, const Event& forward) {
+  bool frozen = false;
+  for (std::uint32_t i = 0; i < forward.index; ++i) {
+    const GradSwitch found = grad_switch(trace.events[i]);
+    if (found.module != nullptr && same_model(found.module, forward.subject))
+      frozen = core_of(found.module) == core_of(forward.subject) && !found.on.value_or(true);
+  }
+  return frozen;
+}
+
 bool outermost_forward(const Event& event) {
   const bool direct = event.is(EventKind::kForwardMethod) && event.callee == ".forward";
   if ((!direct && !event.is(EventKind::kForward)) || inside_forward(event) || event.subject == nullptr) return false;
@@ -130,13 +152,14 @@ void eval_without_no_grad(const Program& program, Findings& findings) {
   for (const Trace& trace : program.traces()) {
     for (const Event& forward : trace.events) {
       if (!outermost_forward(forward) || forward.pass != 1 || without_grad(forward) || switched_off(trace, forward) ||
-          in_a_quiet_manager(program, forward))
+          in_a_quiet_manager(program, forward) || is_called_by_others(program, forward))
         continue;
       const Place place = place_of(forward);
       if (place.evaluation != nullptr) {
-        if (!differentiates(trace, place.evaluation) && !is_of_the_model(*place.evaluation))
+        if (!differentiates(trace, place.evaluation) && !is_of_the_model(*place.evaluation) &&
+            !is_frozen(trace, forward))
           findings.at(place.file, place.node);
-      } else if (after_eval(trace, forward)) {
+      } else if (after_eval(trace, forward) && !is_frozen(trace, forward)) {
         findings.at(forward);
       }
     }

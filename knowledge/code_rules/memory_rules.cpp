@@ -31,6 +31,26 @@ bool others_reshard(const Trace& trace, const Event& shard) {
   });
 }
 
+// pp_rank, mesh["pipe"], PipelineStage, num_stages
+bool names_a_pipeline(std::string_view name) {
+  for (const std::string_view word : {"pipelin", "num_stages", "stage_index", "stage_idx", "model_parts"}) {
+    if (contains_ignoring_case(name, word)) return true;
+  }
+  const auto words = split(name, '_');
+  return std::ranges::any_of(words, [](std::string_view word) { return word == "pp" || word == "pipe"; });
+}
+
+// A stage runs many microbatches between two steps: to gather its blocks anew for each would cost more than it saves.
+bool is_for_pipelines(const Program& program) {
+  return std::ranges::any_of(program.files(), [](const auto& file) {
+    for (std::uint32_t i = 0; i < file->syntax->size(); ++i) {
+      const Node node = file->syntax->at(i);
+      if ((node.is("identifier") || node.is("string_content")) && names_a_pipeline(node.text())) return true;
+    }
+    return false;
+  });
+}
+
 // A tensor that the model's class registered under this name: moved alone it takes no parameter along.
 bool is_buffer(const Trace& trace, const Object& moved) {
   return !moved.name.empty() && std::ranges::any_of(trace.events, [&](const Event& event) {
@@ -82,7 +102,8 @@ void reshard_off_everywhere(const Program& program, Findings& findings) {
       if (reshard == nullptr || !reshard->is_false() || reshard->type == Type::kNone ||
           shard.arguments->get("reshard_after_forward")->type == Type::kUnion)
         continue;
-      if (shows_memory_pressure(trace, shard) && !others_reshard(trace, shard)) findings.at(shard);
+      if (shows_memory_pressure(trace, shard) && !others_reshard(trace, shard) && !is_for_pipelines(program))
+        findings.at(shard);
     }
   }
 }

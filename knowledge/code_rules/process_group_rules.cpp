@@ -63,7 +63,7 @@ bool closes_elsewhere(const Program& program) {
 }  // namespace
 
 void process_group_not_destroyed(const Program& program, Findings& findings) {
-  if (program.may_call("torch.distributed.destroy_process_group") || program.calls(".destroy_process_group") ||
+  if (program.may_call("torch.distributed.destroy_process_group") || program.may_call(".destroy_process_group") ||
       program.uses_accelerate())
     return;
   const bool has_entry = std::ranges::any_of(program.files(), [](const auto& file) { return file->has_entry; });

@@ -173,6 +173,16 @@ const Loop* epochs_over_a_given_loader(const Trace& trace) {
   return nullptr;
 }
 
+// sampler.epoch = epoch: what set_epoch does.
+bool sets_the_epoch(const Program& program) {
+  return std::ranges::any_of(program.traces(), [](const Trace& trace) {
+    return trace.has(EventKind::kSetAttribute) && std::ranges::any_of(trace.events, [](const Event& event) {
+             return event.is(EventKind::kSetAttribute) && event.callee == "epoch" && event.receiver != nullptr &&
+                    (is_sharding_sampler(*event.receiver) || event.receiver->type == Type::kSampler);
+           });
+  });
+}
+
 bool seeded_by_rank(const Object* generator) {
   return made_from(generator, [](const Object& object) {
     return object.callee == ".manual_seed" && object.made_by != nullptr && !object.made_by->list.empty() &&
@@ -278,7 +288,7 @@ void no_distributed_sampler(const Program& program, Findings& findings) {
 }
 
 void missing_set_epoch(const Program& program, Findings& findings) {
-  if (program.may_call(".set_epoch") || program.uses_accelerate()) return;
+  if (program.may_call(".set_epoch") || program.uses_accelerate() || sets_the_epoch(program)) return;
   bool shuffled = false, others = false;  // the loaders of the request that may be the training one
   for (const Trace& trace : program.traces()) {
     for (const Event& made : trace.events) {

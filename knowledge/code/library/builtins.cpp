@@ -21,6 +21,7 @@ Object* dictionary(Interpreter& run, const Call& call, const Known& known) {
     note(run, call, EventKind::kCall, call.first, call.first);
     return call.first;
   }
+  if (call.first != nullptr) run.consume(call.first, call.node);
   Object* value = value_of(run, call, known);
   for (const Argument& argument : call.given.list) {
     if (!argument.name.empty())
@@ -52,6 +53,17 @@ Object* partial(Interpreter& run, const Call& call, const Known& known) {
   Object* value = value_of(run, call, known);
   value->receiver = call.first;
   value->name = call.first->name;
+  return note(run, call, EventKind::kCall, call.first, value);
+}
+
+// sum(losses(net, batches)): the generator runs here, and what it gives decides.
+Object* reduced(Interpreter& run, const Call& call, const Known& known) {
+  Arguments& given = run.arguments_of();
+  for (const Argument& argument : call.given.list)
+    given.list.push_back({argument.name, run.consume(argument.value, call.node), argument.node});
+  Object* value = value_of(run, call, known);
+  value->made_by = &given;
+  value->taints = known.taints.value_or(taints_of(given));
   return note(run, call, EventKind::kCall, call.first, value);
 }
 
@@ -105,14 +117,14 @@ constexpr std::array kFunctions = {
     Known{"repr", computed, kCall, Type::kText},
     Known{"format", computed, kCall, Type::kText},
     Known{"float", computed, kCall, Type::kNumber},
-    Known{"sum", computed, kCall, Type::kNumber},
+    Known{"sum", reduced, kCall, Type::kNumber},
     Known{"abs", computed, kCall, Type::kNumber},
     Known{"round", computed, kCall, Type::kNumber},
-    Known{"min", computed, kCall, Type::kNumber},
-    Known{"max", computed, kCall, Type::kNumber},
+    Known{"min", reduced, kCall, Type::kNumber},
+    Known{"max", reduced, kCall, Type::kNumber},
     Known{"bool", computed, kCall, Type::kBool},
-    Known{"any", computed, kCall, Type::kBool},
-    Known{"all", computed, kCall, Type::kBool},
+    Known{"any", reduced, kCall, Type::kBool},
+    Known{"all", reduced, kCall, Type::kBool},
     Known{"divmod", computed, kCall, Type::kBool},
     Known{"hash", computed, kCall, Type::kBool},
     Known{"hasattr", computed, kCall, Type::kBool, Taints{0}},

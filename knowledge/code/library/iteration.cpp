@@ -86,6 +86,13 @@ Object* same(Interpreter& run, const Call& call, const Known&) {
   return whole != nullptr ? whole : run.make(Type::kSequence, call.node);
 }
 
+// A list of what an iteration gives: a generator runs here and now.
+Object* listed(Interpreter& run, const Call& call, const Known& known) {
+  Object* whole = run.consume(call.argument(0), call.node);
+  if (whole == call.argument(0)) return same(run, call, known);
+  return note(run, call, EventKind::kCall, whole, whole);
+}
+
 Object* filtered(Interpreter& run, const Call& call, const Known&) {
   if (call.given.list.size() < 2) return nullptr;
   return note(run, call, EventKind::kCall, call.first, call.argument(1));
@@ -175,12 +182,13 @@ constexpr std::array kFunctions = {
     Known{"enumerate", rows, EventKind::kCall, Type::kSequence},
     Known{"zip", rows, EventKind::kCall, Type::kSequence},
     Known{"reversed", reversed},
-    Known{"list", same},
-    Known{"tuple", same},
+    Known{"list", listed},
+    Known{"tuple", listed},
     Known{"iter", same},
-    Known{"sorted", same},
-    Known{"set", same},
-    Known{"frozenset", same},
+    Known{"sorted", listed},
+    Known{"set", listed},
+    Known{"frozenset", listed},
+    Known{"collections.deque", listed},
     Known{"copy.copy", same},
     Known{"tqdm.tqdm", same},
     Known{"tqdm.auto.tqdm", same},

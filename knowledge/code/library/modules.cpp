@@ -118,11 +118,11 @@ void hold_parts(Object* container, const Arguments& given) {
     Object* item = main_of(argument.value);
     if (item->type == Type::kSequence) {
       for (Object* inner : item->items) {
-        main_of(inner)->parent = container;
+        place(inner, container);
         container->items.push_back(inner);
       }
     } else if (item->type == Type::kModel || item->type == Type::kUnknown) {
-      item->parent = container;
+      place(item, container);
       container->items.push_back(item);
     }
   }

@@ -24,6 +24,31 @@ Object* any(Interpreter& run, const Call& call, const Known& known) {
   return answer(run, call, known.kind, value_of_method(run, call, known));
 }
 
+// stack.enter_context(torch.no_grad())
+Object* enter_context(Interpreter& run, const Call& call, const Known& known) {
+  if (call.first == nullptr) return nullptr;
+  note(run, call, known.kind, call.receiver, call.argument(0));
+  run.enter(*call.first, call.node);
+  return call.argument(0);
+}
+
+Object* enter(Interpreter& run, const Call& call, const Known& known) {
+  note(run, call, known.kind, call.receiver, call.whole);
+  run.enter(*call.receiver, call.node);
+  return call.whole;
+}
+
+Object* leave(Interpreter& run, const Call& call, const Known& known) {
+  run.leave(*call.receiver);
+  return any(run, call, known);
+}
+
+// meter.extend(losses(net, batches)): the generator runs here.
+Object* take_all(Interpreter& run, const Call& call, const Known& known) {
+  for (const Argument& argument : call.given.list) run.consume(argument.value, call.node);
+  return any(run, call, known);
+}
+
 // Data in another order or form.
 Object* arranged(Interpreter& run, const Call& call, const Known& known) {
   Object* value = value_of_method(run, call, known);
@@ -66,6 +91,11 @@ constexpr std::array kState = {
     Known{"wait", await_or_wait, EventKind::kAwait},
 };
 constexpr std::array kValues = {
+    Known{"enter_context", enter_context},
+    Known{"__enter__", enter},
+    Known{"__exit__", leave},
+    Known{"extend", take_all},
+    Known{"update", take_all},
     Known{"shuffle", arranged},
     Known{"batch", arranged},
     Known{"map", arranged},

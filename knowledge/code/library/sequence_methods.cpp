@@ -34,6 +34,7 @@ void grow(Interpreter& run, const Call& call) {
   if (run.depends_in_loop_on(kRank)) around |= kUneven | kLocal;  // if i % world == rank: mine.append(row)
   const Object* value = call.argument(0);
   const Object* inserted = call.name == "insert" ? call.argument(1) : nullptr;
+  if (call.name == "extend" || call.name == "update") value = run.consume(call.argument(0), call.node);
   const Object* what = main_of(inserted != nullptr ? inserted : value);
   for (const Object* some : alternatives(call.whole)) {
     auto* target = const_cast<Object*>(some);
