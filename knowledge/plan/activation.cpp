@@ -145,6 +145,15 @@ bool upcasts(const ModelShape& m) {
   return !(m.norm_bias && !m.gated) && m.family != "qwen";
 }
 
+// Liger's loss alone, or with its activation, which recomputes and writes gradients in place, and with adapters that
+// share their inputs: no argument says.
+double spared_by_kernels(const ModelShape& m, const Setting& s, double width) {
+  if (s.loss != Loss::kLiger || s.compile || !m.gated) return 0;
+  const double scale = element_bytes(s) / 2, gate = (kGatedEager - kGatedCompiled) + (kGatedGradients - kInput);
+  const double copies = (adapter_copy(s) + kAdapterMask) * s.adapted_width - scale * kInput * s.adapter_inputs;
+  return (scale * gate * width + (is_lora(s) ? std::max(0.0, copies) : 0)) / s.tp;
+}
+
 }  // namespace
 
 LayerActivations layer_activations(const ModelShape& m, const Setting& s) {
@@ -179,6 +188,7 @@ LayerActivations layer_activations(const ModelShape& m, const Setting& s) {
   out.work = out.saved + std::max(mlp_work, attention_work);
   // What tensor parallelism gathers in front of one half of the block: its input, unless that is kept, and gradient.
   if (s.tp > 1) out.work += (gathers_again(s) || is_lora(s) ? 2 : 1) * s.param_bytes * m.hidden;
+  out.spared = spared_by_kernels(m, s, width);
   out.traffic = layer_traffic(m, s, width);
   return out;
 }

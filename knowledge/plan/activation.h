@@ -7,6 +7,7 @@ namespace fx::knowledge::plan {
 
 // Bytes per token of one layer on one rank (tp divided where sequence parallelism divides).
 struct LayerActivations {
+  double spared = 0;     // of saved and in flight: what Liger's other kernels and fused adapters would not keep
   double saved = 0;      // without checkpointing, in the compute dtype
   double input = 0;      // the block's input: what full checkpointing keeps
   double selective = 0;  // what operator-level selective checkpointing keeps

@@ -13,9 +13,9 @@ namespace {
 constexpr double kElementwiseBackward = 2;
 // Backward of fused attention over forward: five matrix products for two, one of them recomputed.
 constexpr double kAttentionBackward = 2.5;
-// Sequences that only kernels which split them over the processors can train on: where they begin and where all do, and
-// such a kernel's rate over the table's (FlashAttention-2 on an H100: 335 TFLOP/s forward and backward).
-constexpr double kLong = 32768, kLongest = 131072, kLongGain = 1.35;
+// Fused attention is faster the longer the sequence: the table's rates hold up to kLong tokens, and FlashAttention-2's
+// own figure, which is for long ones (on an H100 335 TFLOP/s forward and backward), from kLongest on.
+constexpr double kLong = 8192, kLongest = 32768, kLongGain = 1.35;
 // Attention in operations: two products whose halves above the diagonal are computed too, and four for them.
 constexpr double kEagerProducts = 2, kEagerBackward = 2;
 // Products whose width is no multiple of 8 entries of 2 bytes run at this share of the rate (NVIDIA, "Matrix

@@ -102,8 +102,9 @@ double reserved_bytes(const Moments& moments, const Setting& s, const MemoryPlan
 
 // The peak under the newest versions of the libraries, which drop the logits before backward and free weights that the
 // graph kept: bytes.
-double with_newest_versions(Moments moments, const Setting& s, double graph_weights) {
+double with_newest_versions(Moments moments, const Setting& s, double graph_weights, double spared) {
   for (auto& [name, parts] : moments) {
+    parts.work = std::max(0.0, parts.work - spared);
     if (s.loss == Loss::kStandard) parts.loss *= kNewestLoss;
     parts.gathered = std::max(0.0, parts.gathered - graph_weights);
   }
@@ -135,7 +136,7 @@ void set_outside(const Setting& s, const Machine& m, const Moments& moments, Mem
   if (plan.fits) plan.reserved = std::min(plan.reserved, std::max(least, room - outside));
   plan.nvidia_smi = plan.reserved + outside;
   const double spread = s.offload ? kOffloadSpread : kSpread;
-  plan.low = with_newest_versions(moments, s, plan.graph_weights) * (1 - spread);
+  plan.low = with_newest_versions(moments, s, plan.graph_weights, plan.spared) * (1 - spread);
   plan.high = (plan.nvidia_smi + (s.example > 0 ? 0 : plan.varied)) * (1 + spread);
 }
 
@@ -156,6 +157,7 @@ MemoryPlan plan_memory(const ModelShape& shape, const ParamCount& count, const S
   const InFlight live = in_flight(s);
   const double acts = kept.kept * tokens * live.first, last_acts = kept.kept * tokens * live.last;
   const double work = kept.work * work_tokens;
+  if (s.checkpointing != Checkpointing::kNone) plan.spared = layer.spared * work_tokens;
   const double loss = logits_bytes(shape, s) * shape.vocab / s.tp * work_tokens;
   const double held_grads = (s.grad_accum > 1 ? st.grads : 0) + st.whole_grads + st.buckets;
   const double all_grads = st.grads + st.whole_grads + st.buckets;

@@ -18,7 +18,8 @@ struct MemoryPlan {
   double allocated = 0, reserved = 0, nvidia_smi = 0;  // bytes on the device, heaviest rank
   double varied = 0;  // bytes of cached blocks that batches of varied length leave; in reserved where that is known
   double graph_weights =
-      0;  // bytes of gathered weights that some set-ups free between forward and backward; not in low
+      0;              // bytes of gathered weights that some set-ups free between forward and backward; not in low
+  double spared = 0;  // bytes of the layer in work that other kernels would not need; not in low
   double low = 0, high = 0;  // bytes: range of the allocated figure's true value, in terms of reserved memory
   double needed = 0;         // bytes below which the run cannot work, allocator's unavoidable waste included
   double host = 0;           // bytes a machine (offload), all its ranks

@@ -299,6 +299,17 @@ TEST(Memory, LigersKernelsComeWithATrainersAutocast) {
   EXPECT_EQ(kept(""), kept(R"(,"amp":true)"));
 }
 
+TEST(Memory, TheRangeReachesKernelsThatMayComeWithLigersLoss) {
+  const auto low = [](const char* loss) {
+    const MemoryPlan m = on_one(kMistral, std::string(R"("method":"lora","activation_checkpointing":"full",
+                                                         "amp":true,"loss_impl":)") +
+                                              loss)
+                             .chosen.memory;
+    return m.low / m.allocated;
+  };
+  EXPECT_LT(low(R"("liger")"), low(R"("chunked")"));
+}
+
 TEST(Memory, AdaptersTrainedIn16BitsLeaveTheRestOfAFourBitModelNarrow) {
   const auto weights = [](const char* master) {
     return share(
