@@ -162,6 +162,22 @@ Epoch 0: 100%|##########| 250/250 [02:10<00:00,  1.91it/s, v_num=3, train_loss=2
 Epoch 0: :   1%|1         | 10/1000 [01:10<1:56:01, reduced_train_loss=10.90, global_step=9.000]
 Epoch 0: :   2%|2         | 20/1000 [02:20<1:54:01, reduced_train_loss=9.10, global_step=19.00]
 )log"},
+    Healthy{
+        "cpu-adam",
+        R"log([2026-11-30 10:00:00,000] [INFO] [config.py:1001:print]   zero_config .................. {"stage": 3, "offload_optimizer": {"device": "cpu"}}
+Time to load cpu_adam op: 2.3116 seconds
+Adam Optimizer #0 is created with AVX2 arithmetic capability.
+{'loss': 1.21, 'grad_norm': 0.4, 'learning_rate': 1e-05, 'epoch': 0.1}
+{'loss': 1.11, 'grad_norm': 0.4, 'learning_rate': 1e-05, 'epoch': 0.2}
+)log"},
+    Healthy{"params-on-host",
+            R"log([rank0] FullyShardedDataParallel(cpu_offload=CPUOffload(offload_params=True)) around 32 blocks
+[rank0] step 1 loss 2.1 step_time 9.1 s
+[rank0] step 2 loss 2.0 step_time 9.0 s
+)log"},
+    Healthy{"corrected", R"log([ 12.0] pcieport 0000:00:03.0: PCIe Bus Error: severity=Corrected, type=Data Link Layer
+[rank0] NCCL version 2.21.5+cuda12.4
+)log"},
     Healthy{"cold-loader", R"log([rank0] dataloader: 8 workers, uneven tail of 3 shards dropped
 [rank0] step 1 loss 6.9 data_time 3.1 step_time 4.0
 [rank0] step 2 loss 6.8 data_time 0.02 step_time 1.0

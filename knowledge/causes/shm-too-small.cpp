@@ -11,6 +11,7 @@ Claim evaluate(const Scene& s, const MarkView& m) {
   const auto add = [&](const Hits& hits, double score) {
     for (const int line : hits.lines) {
       const auto& low = s.book.at(line).low;
+      if (matches_any("pcie bus error", low)) continue;  // a link's, corrected or not
       if (matches_any("$ |shm-size=|--ipc=host", low) && !matches_any("error|fail|killed", low)) continue;
       out.score = std::max(out.score, score);
       if (out.lines.size() < 4) out.show(line);

@@ -98,7 +98,7 @@ std::vector<Timing> timings_in(std::string_view low) {
     if (timers && kind == TimeKind::kWhole) kind = TimeKind::kOptimizer;
     if (value && kind && timed &&
         !matches_any(
-            "util|overlap|loss|lr_|lr:|lr=|_lr|mem_|memory|mem:|rank|bwd_inner|backward_inner|ward_allreduce|bwd_allreduce",
+            "util|overlap|dataparallel|data_parallel|data parallel|data-parallel|metadata|dataset|database|loss|lr_|lr:|lr=|_lr|mem_|memory|mem:|rank|bwd_inner|backward_inner|ward_allreduce|bwd_allreduce",
             label))
       out.push_back({*kind, *value * (percent ? 0.01 : unit > 0 ? unit : milliseconds ? 0.001 : 1), percent});
     label_from = end;

@@ -44,6 +44,8 @@ Claim evaluate(const Scene& s, const MarkView& m) {
   std::vector<int> proof;
   for (const int line : m("time").lines) {
     const auto& low = s.book.at(line).low;
+    // What DeepSpeed prints of every run whose optimizer is on the host.
+    if (matches_any("arithmetic capability|time to load|config: alpha|config.py|loading extension", low)) continue;
     if (low.find("util.py") == std::string::npos && low.find("utils.py") == std::string::npos &&
         matches_any("optim*s|h2d|d2h|memcpy|copy|pcie|gpu util|cpu util|host|util*%|util *%", low) &&
         low.find_first_of("0123456789") != std::string::npos)
@@ -54,7 +56,7 @@ Claim evaluate(const Scene& s, const MarkView& m) {
     for (const int line : share_of(s, kind).lines) proof.push_back(line);
   }
   const bool off_on_compare = s.book.mentions(
-      "offload*s/it*without*s/it|offload*s/it*baseline|no-offload|ram baseline|baseline without|offload*false*s/it|offload*false*it/s|offload*false*tokens|offload*off|offload=false|without offload|offload: false|no offload|offload disabled");
+      "offload*s/it*without*s/it|offload*s/it*baseline|no-offload|ram baseline|baseline without|offload*false*s/it|offload*false*it/s|offload*false*tokens|offload=off|offload: off|offload off|offload is off|offload*turned off|offload*switched off|offload=false|without offload|offload: false|no offload|offload disabled");
   const bool slow_words = s.book.mentions("slow|gpu util*%|gpu idle|util *%|why ");
   if (proof.empty() && !off_on_compare && !slow_words) return {};
   Claim out = claim(proof.empty() ? 0.7 : off_on_compare || proof.size() >= 2 ? 0.9 : 0.82, m("offload"), 2);

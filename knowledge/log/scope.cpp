@@ -15,7 +15,7 @@ const std::vector<Mark>& scope_marks() {
        "distributed|torchrun|torchelastic|processgroupnccl|processgroupgloo|init_process_group|[c10d]|nccl|fsdp"
        "|fully_shard|fullysharded|deepspeed|accelerate "
        "launch|accelerate/|accelerate.|megatron|nproc_per_node|world_size|world size"
-       "|--local_rank|local_rank|dtensor|distributed_type|dp_shard|hsdp|zero3|zero "
+       "|--local_rank|local_rank|dtensor|distributed_type|dp_shard|hsdp|zero3|zero_config|zero_optimization|zero "
        "stage|zero_to_fp32|stage3_gather|torch.multiprocessing"
        "|torch/multiprocessing|global_rank|horovod|trainrayactor|workerdict|fsdpworker|data "
        "parallel|dataparallel|_fsdp_wrapped_module"
