@@ -44,7 +44,7 @@ HostMemory judge_host_memory(const Scene& scene) {
   HostMemory out;
   const auto& book = scene.book;
   for (const int line : book.find("core", "host_oom").lines) {
-    const auto& low = book.at(line).low;
+    const auto low = book.at(line).low_body();  // hosts are called "gpu-07", too
     const bool elsewhere = matches_any(
         "ibv_|cuda|reg_mr|gpu|memlock|hip out|how to address|_0 workers (tasks * actors) killed|_0 workers killed|refer to the doc|potential root causes|xid|nvrm",
         low);

@@ -220,9 +220,35 @@ class HeadReader {
     if (!stamp) return false;
     head_.time = *stamp;
     pos_ += stamp->length;
+    if (syslog()) return true;
     for (const std::string_view gap : {" - ", " : ", ": ", " | "}) {
       if (rest().substr(0, gap.size()) == gap) return pos_ += gap.size() - 1, true;
     }
+    return true;
+  }
+
+  // journald and syslog behind the time: "host program[pid]: text", "host kernel: text"
+  bool syslog() {
+    std::size_t at = pos_;
+    if (at >= line_.size() || line_[at++] != ' ') return false;
+    const std::size_t host = at;
+    while (at < line_.size() && name_char(line_[at])) ++at;
+    const std::size_t host_end = at;
+    if (host_end == host || at >= line_.size() || line_[at++] != ' ') return false;
+    const std::size_t program = at;
+    while (at < line_.size() && name_char(line_[at])) ++at;
+    const std::size_t program_end = at;
+    const std::string_view name = line_.substr(program, program_end - program);
+    if (name == "kernel" && line_.substr(at, 1) == ":") {
+      head_.host = std::string(line_.substr(host, host_end - host));
+      return pos_ = at + 1, true;
+    }
+    if (name.empty() || at >= line_.size() || line_[at++] != '[') return false;
+    // The number is that of the launcher: all ranks of a unit write through it.
+    if (number_at(line_, at) < 0 || line_.substr(at, 2) != "]:") return false;
+    head_.host = std::string(line_.substr(host, host_end - host));
+    head_.actor = std::string(name);
+    pos_ = at + 2;
     return true;
   }
 

@@ -9,9 +9,12 @@
 #include "knowledge/log/field_reader.h"
 #include "knowledge/log/local_ranks.h"
 #include "knowledge/log/scope.h"
+#include "knowledge/log/wrapped_line.h"
 
 namespace fx::knowledge {
 namespace {
+
+constexpr std::size_t kEarlyBytes = 4096;  // so much of a log tells its margin
 
 // Removes ANSI escape sequences (colours, cursor moves) and other control bytes but the tab.
 void strip_controls(std::string_view in, std::string& out) {
@@ -118,6 +121,8 @@ void LogReader::begin(std::string name) {
   if (!book_.logs.empty()) end_log();
   log_rank_ = rank_in_name(name);
   book_.logs.push_back(std::move(name));
+  early_.clear();
+  settled_ = false;
   number_ = 0;
   follow_ = 0;
   dump_ = {};
@@ -127,6 +132,7 @@ void LogReader::begin(std::string name) {
 }
 
 void LogReader::end_log() {
+  if (!settled_) settle();
   if (!pending_.empty()) take_line(pending_);
   pending_.clear();
   if (maybe_dump_ && dump_.recognised()) keep_dump();
@@ -191,6 +197,25 @@ LogBook LogReader::finish() {
 }
 
 void LogReader::feed(std::string_view chunk) {
+  if (!settled_) {
+    const auto part = chunk.substr(0, kEarlyBytes - early_.size());
+    early_.append(part);
+    if (early_.size() < kEarlyBytes) return;
+    settle();
+    chunk.remove_prefix(part.size());
+  }
+  take_text(chunk);
+}
+
+void LogReader::settle() {
+  settled_ = true;
+  margin_ = common_margin(early_);
+  const std::string text = std::move(early_);
+  early_.clear();
+  take_text(text);
+}
+
+void LogReader::take_text(std::string_view chunk) {
   while (!chunk.empty()) {
     const auto end = chunk.find('\n');
     const std::string_view part = chunk.substr(0, end);
@@ -213,7 +238,9 @@ void LogReader::feed(std::string_view chunk) {
 void LogReader::take_line(std::string_view line) {
   ++number_;
   if (!line.empty() && line.back() == '\r') line.remove_suffix(1);
+  if (line.substr(0, margin_.size()) == margin_) line.remove_prefix(margin_.size());
   if (!begun_ || maybe_dump_) read_dump(line);
+  line = unwrap_line(line, unwrapped_);
   if (line.find('\r') == std::string_view::npos) return take_segment(line);
   // A progress bar overwrites itself: each state is a line of its own with the same number.
   for (const auto segment : split(line, '\r')) {

@@ -32,6 +32,8 @@ class LogReader {
   LogBook finish();
 
  private:
+  void settle();  // the margin, from the beginning of a log
+  void take_text(std::string_view text);
   void take_line(std::string_view line);
   void take_segment(std::string_view segment);
   bool find_marks(std::string_view segment);  // true: chatter
@@ -44,6 +46,10 @@ class LogReader {
   const MarkTable& table_;
   LogLimits limits_;
   LogBook book_;
+  std::string early_;   // the beginning of a log, until it has told its margin
+  std::string margin_;  // what every line of this log starts with
+  bool settled_ = false;
+  std::string unwrapped_;
   std::string pending_;  // an unfinished line
   std::string cleaned_;
   std::vector<std::size_t> hit_limits_;  // one a mark

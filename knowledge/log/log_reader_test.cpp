@@ -91,6 +91,25 @@ TEST(LogReader, TakesLocalRanksForRanksWhereNothingTellsOfASecondHost) {
   }
 }
 
+TEST(LogReader, TakesOutWhatCollectorsAndPastesPutAround) {
+  const auto docker = read(
+      "{\"log\":\"[rank3] say \\\"a\\\" \\u003c b\\n\",\"stream\":\"stderr\",\"time\":\"2026-11-30T10:00:00.1Z\"}\n");
+  EXPECT_EQ(docker.at(0).body(), "say \"a\" < b");
+  EXPECT_EQ(docker.at(0).rank, 3);
+  const auto cri = read("2026-11-30T10:00:00.123456789Z stderr F [rank4] up\n{\"log\":\"metrics\"}\n");
+  EXPECT_EQ(cri.at(0).body(), "up");
+  EXPECT_EQ(cri.at(0).rank, 4);
+  EXPECT_EQ(cri.at(1).text, "{\"log\":\"metrics\"}");
+  const auto syslog = read("Nov 30 10:00:00 gpu-07 train[4321]: [rank5] up\nNov 30 10:00:00 gpu-07 kernel: down\n");
+  EXPECT_EQ(syslog.at(0).body(), "up");
+  EXPECT_EQ(syslog.at(0).head.host, "gpu-07");
+  EXPECT_EQ(syslog.at(1).body(), "down");
+  const auto quoted = read("> [rank6] up\n>\n>   File \"a.py\"\n> end\n");
+  EXPECT_EQ(quoted.at(0).rank, 6);
+  EXPECT_EQ(quoted.at(2).text, "  File \"a.py\"");
+  EXPECT_EQ(read("> building\nstep 1\n> done\n").at(0).text, "> building");
+}
+
 TEST(LogReader, PassesOverBinaryDataButReadsDamagedText) {
   const auto book = read(std::string("a\n\x03\x91 ddp \x02\x17 nccl\nstep 3 of \x01 9, loss 2.1, all ranks, node 4\n"));
   ASSERT_EQ(book.lines.size(), 2U);
