@@ -105,6 +105,8 @@ double reserved_bytes(const Moments& moments, const Setting& s, const MemoryPlan
 double with_newest_versions(Moments moments, const Setting& s, double graph_weights, double spared) {
   for (auto& [name, parts] : moments) {
     parts.work = std::max(0.0, parts.work - spared);
+    // Unsloth, whose loss is a fused kernel, keeps checkpoints on the host.
+    if (s.loss == Loss::kFused && s.checkpointing == Checkpointing::kFull && is_lora(s)) parts.activations = 0;
     if (s.loss == Loss::kStandard) parts.loss *= kNewestLoss;
     parts.gathered = std::max(0.0, parts.gathered - graph_weights);
   }

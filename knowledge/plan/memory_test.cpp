@@ -289,6 +289,19 @@ TEST(Memory, ThePipelinesFirstRankHasMoreMicroBatchesAndItsLastTheLogits) {
   EXPECT_GT(shrinks_last, shrinks_first + 5 * kGib);
 }
 
+TEST(Memory, FrozenWeightsOfTheNewerFsdpLieInTheMastersDtype) {
+  const auto weights = [](const char* sharding, const char* master) {
+    const Plan plan = plan_of(kMistral, R"({"gpu":"H100","gpus_per_node":8})",
+                              (std::string(R"({"method":"lora","seq_len":512,"micro_batch":1,"sharding":")") +
+                               sharding + R"(","master_dtype":")" + master + "\"}")
+                                  .c_str());
+    return share(plan, "weights") * 8 / plan.count.total;
+  };
+  EXPECT_NEAR(weights("fsdp2", "fp32"), 4, 0.05);
+  EXPECT_NEAR(weights("fsdp2", "bf16"), 2, 0.05);
+  EXPECT_NEAR(weights("fsdp1", "fp32"), 2, 0.05);
+}
+
 TEST(Memory, LigersKernelsComeWithATrainersAutocast) {
   const auto kept = [](const char* more) {
     return share(on_one(kMistral, std::string(R"("method":"lora","activation_checkpointing":"none",

@@ -62,6 +62,10 @@ void set_dtypes(const TrainingArgs& t, const Machine& m, Resolved& out) {
   s.master_bytes =
       t.master_dtype ? dtype_bytes(*t.master_dtype) : (s.method != Method::kFull && low_reduce ? s.param_bytes : 4);
   out.open.master = !t.master_dtype && !t.reduce_dtype && s.method == Method::kFull && s.param_bytes < 4 && !m.cpu;
+  // FSDP2's mixed precision casts what it gathers: who keeps fp32 masters has frozen weights in fp32 too
+  // (accelerate#3844).
+  const bool newer = s.sharding == Sharding::kFsdp2 || s.sharding == Sharding::kHsdp;
+  s.wide_shards = newer && s.method == Method::kLora && t.master_dtype == "fp32" && s.param_bytes < 4 && !m.cpu;
   s.amp = t.amp.value_or(s.sharding == Sharding::kNone && s.master_bytes > s.param_bytes);
   if (!t.reduce_dtype && s.master_bytes == 2) s.reduce_bytes = 2;
   // Losses are scaled so that gradients may stay in fp16.

@@ -49,6 +49,7 @@ struct Setting {
   double param_bytes = 2, reduce_bytes = 4, master_bytes = 4;  // bytes an element
   bool amp = false;
   bool amp_asked = false, reduce_asked = false;  // by the caller, not assumed
+  bool wide_shards = false;                      // frozen weights lie in fp32 shards and are cast as they are gathered
   bool wide_params = false;  // fp32 parameters under autocast: kept and gathered in 4 bytes, multiplied in 2
   Optimizer optimizer = Optimizer::kAdamw;
   bool optimizer_in_backward = false;

@@ -60,7 +60,7 @@ void add_lora(const RankModel& m, const Setting& s, const Shards& n, States& out
   const double quantized = s.quant == Quant::kNone ? 0 : m.quantizable;
   const double rest = m.params() - quantized - s.saved_params;
   out.stepped = (adapters + s.saved_params) / n.optimizer;
-  const double rest_bytes = widens_rest(s) ? 4 : s.stored_bytes();
+  const double rest_bytes = widens_rest(s) || s.wide_shards ? 4 : s.stored_bytes();
   const double packed = quantized > 0 ? m.expert_params : 0, plain = m.expert_params - packed;
   out.weights = (quant_bytes(s.quant) * packed + rest_bytes * plain) / RankModel::expert_ranks(n.weights, s.ep) +
                 (quant_bytes(s.quant) * (quantized - packed) + rest_bytes * (rest - plain) + kAdapterWeight * adapters +
