@@ -154,6 +154,12 @@ Object* Interpreter::argument_for(Node parameter, const Function& function, cons
     scope_ = modules_[function.file];
     file_ = function.file;
     value = eval(usual);
+    // Whoever calls may say otherwise.
+    if (given.has_unknown() && main_of(value)->type == Type::kText) {
+      Object* other = unknown_parameter(parameter, function);
+      other->name = name.text();
+      value = join(value, other, 0);
+    }
   } else {
     value = unknown_parameter(parameter, function);
   }

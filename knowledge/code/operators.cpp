@@ -160,7 +160,9 @@ Object* Interpreter::comparison(Node node) {
   const Object* b = main_of(sides[1].value);
   if (sign == "is" || sign == "is not") {
     // Whether something is there does not depend on what is in it.
-    if (b->type == Type::kNone && sides[0].value->type != Type::kUnion && a->type != Type::kUnknown) value->taints = 0;
+    const bool calculated = a->made_by != nullptr && !a->callee.empty() && a->callee.size() <= 2 && a->callee != "()";
+    const bool there = a->type != Type::kUnknown || calculated;
+    if (b->type == Type::kNone && sides[0].value->type != Type::kUnion && there) value->taints = 0;
     return value;
   }
   // "rank == -1" asks whether there is a launcher, which is the same on all ranks.
@@ -168,9 +170,10 @@ Object* Interpreter::comparison(Node node) {
     return some->type == Type::kNumber && some->constant && some->number < 0;
   };
   if (impossible(a) || impossible(b)) value->taints &= static_cast<Taints>(~kRank);
+  const bool certain = sides[0].value->type != Type::kUnion && sides[1].value->type != Type::kUnion;
   const bool texts = a->type == Type::kText && b->type == Type::kText && a->constant && b->constant;
   const bool numbers = a->constant && b->constant && a->type != Type::kText && b->type != Type::kText;
-  if (texts && (sign == "==" || sign == "!=")) {
+  if (texts && certain && (sign == "==" || sign == "!=")) {
     value->constant = true;
     value->number = (a->name == b->name) == (sign == "==") ? 1 : 0;
   } else if (numbers) {

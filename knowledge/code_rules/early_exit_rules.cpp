@@ -232,7 +232,8 @@ void rank_guarded_exit(const Program& program, Findings& findings) {
     for (const Event& jump : trace.events) {
       if (!jump.is(EventKind::kJump) || !skips_some(jump, joint)) continue;
       const Guard* guard = rank_condition(jump, false);
-      if (guard == nullptr || raises_in_a_helper(jump, *guard) || deals_out_items(jump)) continue;
+      if (guard == nullptr || spares_sharded_runs(*guard) || raises_in_a_helper(jump, *guard) || deals_out_items(jump))
+        continue;
       if (jump.callee == "raise" && (checks_a_range(*guard) || compares_two_ranks(*guard))) continue;
       const Event* skipped = skipped_joint(program, joint, trace, jump, *guard);
       // A gather of state behind `if rank != 0: return` or continue is state-dict-under-rank-guard.

@@ -78,7 +78,9 @@ bool after_eval(const Trace& trace, const Event& forward) {
     const Event& event = trace.events[i];
     if (!event.is(EventKind::kTrainMode) || !is_in(forward, event.frame) || !same_model(event.subject, forward.subject))
       continue;
-    return event.callee == ".eval" && only_evaluates(trace, event);
+    // Under a condition of its own, as `if is_frozen(part): part.eval()`, it may not have happened.
+    const bool certain = event.guard == nullptr || under(forward, event.guard);
+    return certain && event.callee == ".eval" && only_evaluates(trace, event);
   }
   return false;
 }

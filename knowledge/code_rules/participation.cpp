@@ -133,8 +133,28 @@ bool computes_with_rank(const Object* value, int depth) {
   return false;
 }
 
+// `rank is None`: whether one was given does not depend on which.
+bool asks_for_presence(const Object& value) {
+  return (value.callee == "is" || value.callee == "is not") && value.made_by != nullptr &&
+         value.made_by->list.size() == 2 && main_of(value.made_by->list[1].value)->type == Type::kNone;
+}
+
+bool asks_for_the_rank(const Object* value, std::string_view written, int depth) {
+  if (value == nullptr || depth == 0) return names_a_rank(written);
+  if (value->callee == "not" && value->receiver != nullptr)
+    return asks_for_the_rank(value->receiver, written, depth - 1);
+  const bool compound =
+      value->type == Type::kUnion && value->made_by != nullptr && (value->callee == "and" || value->callee == "or");
+  if (compound)
+    return std::ranges::any_of(value->made_by->list, [&](const Argument& part) {
+      return part.value->has(kRank) && asks_for_the_rank(part.value, part.node.text(), depth - 1);
+    });
+  if (asks_for_presence(*value)) return is_given_to_some(value->made_by->list[0].value, depth);
+  return names_a_rank(written) || computes_with_rank(value, depth);
+}
+
 bool asks_for_the_rank(const Guard& guard, int depth) {
-  return (guard.taints & kRank) != 0 && (names_a_rank(guard.test.text()) || computes_with_rank(guard.value, depth));
+  return (guard.taints & kRank) != 0 && asks_for_the_rank(guard.value, guard.test.text(), depth);
 }
 
 // writer = SummaryWriter() if rank == 0 else None: whether it is there tells the rank.
@@ -223,9 +243,27 @@ bool answers_by_rank(const Guard& guard) {
   return false;
 }
 
+// `main or fsdp`, `not main and not fsdp`: where the model is sharded, every rank gets the same answer.
+bool asks_for_sharding_too(const Object* value, bool holds, int depth) {
+  if (value == nullptr || depth == 0) return false;
+  if (value->callee == "not" && value->receiver != nullptr)
+    return asks_for_sharding_too(value->receiver, !holds, depth - 1);
+  if (value->type != Type::kUnion || value->made_by == nullptr || value->callee != (holds ? "or" : "and")) return false;
+  return std::ranges::any_of(value->made_by->list, [&](const Argument& part) {
+    const bool says = std::ranges::any_of(std::array<std::string_view, 3>{"fsdp", "shard", "all_ranks"},
+                                          [&](auto word) { return contains_ignoring_case(part.node.text(), word); });
+    return (says && !part.value->has(kRank)) || asks_for_sharding_too(part.value, holds, depth - 1);
+  });
+}
+
 }  // namespace
 
+bool spares_sharded_runs(const Guard& guard) {
+  return (guard.taints & kRank) != 0 && asks_for_sharding_too(guard.value, !guard.positive, kDepth);
+}
+
 bool is_rank_test(const Guard& guard) {
+  if ((guard.taints & kRank) != 0 && asks_for_sharding_too(guard.value, guard.positive, kDepth)) return false;
   return asks_for_the_rank(guard, kDepth) || ((guard.taints & kRank) != 0 && answers_by_rank(guard));
 }
 

@@ -17,6 +17,8 @@ bool for_its_own_group(const code::Event& event, const code::Guard& guard);
 bool gathers_state(const code::Program& program, const code::Trace& trace, const code::Event& event);
 // The condition is about the rank itself, not about something that was made with it.
 bool is_rank_test(const code::Guard& guard);
+// It holds for no rank where the model is sharded: `not main and not fsdp`.
+bool spares_sharded_runs(const code::Guard& guard);
 // The innermost condition on the rank that is written around the event; with_implied: also one that an earlier jump
 // implies.
 const code::Guard* rank_condition(const code::Event& event, bool with_implied);

@@ -29,6 +29,10 @@ bool is_unconditional(const Event& event) {
 }
 
 bool is_literal(const Object* object) {
+  if (object != nullptr && object->callee == "str" && object->made_by != nullptr && !object->made_by->list.empty())
+    object = main_of(object->made_by->list.front().value);
+  const Node around = object == nullptr ? Node() : object->node.parent();
+  if (around.is("default_parameter") || around.is("typed_default_parameter")) return false;  // an argument decides
   return object != nullptr && object->constant && (object->type == Type::kText || object->type == Type::kNumber);
 }
 

@@ -130,10 +130,24 @@ bool is_fixed_path(const Object* path) {
   });
 }
 
+bool speaks_of_a_rank(std::string_view text) {
+  static constexpr std::array<std::string_view, 12> kWords = {
+      "main",   "master", "rank",        "primary",     "chief",        "leader",
+      "writer", "zero",   "coordinator", "should_save", "should_write", "world_size"};
+  return std::ranges::any_of(kWords, [&](std::string_view word) { return contains_ignoring_case(text, word); });
+}
+
+// write = team.rank == 0 if sharded else True
+bool was_made_of_a_rank(const Object* value) {
+  return std::ranges::any_of(alternatives(value), [](const Object* one) {
+    const bool plain = one->node.is("comparison_operator") || one->node.is("attribute") ||
+                       one->node.is("not_operator") || one->node.is("boolean_operator");
+    return plain && speaks_of_a_rank(one->node.text());
+  });
+}
+
 // A condition that may well be about the rank although its value was not seen.
 bool may_be_rank_guarded(const Event& event) {
-  static constexpr std::array<std::string_view, 10> kWords = {
-      "main", "master", "rank", "primary", "chief", "leader", "zero", "coordinator", "should_save", "world_size"};
   for (const Guard* guard = event.guard; guard != nullptr; guard = guard->outer) {
     if ((guard->taints & kRank) != 0) return true;
     // `if state:` after a gather: the full state is handed to rank 0 only, the others get an empty one.
@@ -141,9 +155,7 @@ bool may_be_rank_guarded(const Event& event) {
     if (tested != nullptr && tested->callee == "not") tested = main_of(tested->receiver);
     if (tested != nullptr && tested->type == Type::kStateDict && ends_with_part(tested->callee, "get_model_state_dict"))
       return true;
-    for (const std::string_view word : kWords) {
-      if (contains_ignoring_case(guard->test.text(), word)) return true;
-    }
+    if (speaks_of_a_rank(guard->test.text()) || was_made_of_a_rank(guard->value)) return true;
   }
   return false;
 }
