@@ -39,6 +39,10 @@ void promote(Object* object) {
   if (at == nullptr || (at->type != Type::kUnknown && at->type != Type::kModel)) return;
   if (at->element && at->parent != nullptr && main_of(at->parent)->type == Type::kParameters) return;
   at->type = Type::kModel;
+  // for layer in net.layers: layer.attention.requires_grad_(False)
+  Object* owner = main_of(at->parent);
+  if (!at->element && owner != nullptr && owner->type == Type::kUnknown && owner->element && owner->parent != nullptr)
+    return promote(owner);
   if (!at->element && !(at->callee == "[]" && at->has(kStepCount))) return;
   for (int up = 0; up < 2; ++up) {
     at = main_of(at->parent);

@@ -151,7 +151,11 @@ void Interpreter::end_trace() {
   land(raises_);
   raises_.clear();
   events_ += trace_->events.size();
-  for (const Event& event : trace_->events) {
+  for (Event& event : trace_->events) {
+    // What was called turned out to be a model only later.
+    if (event.is(EventKind::kCall) && event.callee == "()" && event.subject != nullptr &&
+        event.subject->type == Type::kModel)
+      event.kind = EventKind::kForward;
     trace_->kinds |= std::uint64_t{1} << static_cast<unsigned>(event.kind);
     if (event.is(EventKind::kShard) || event.is(EventKind::kDdp)) trace_->wraps.push_back(event.index);
   }

@@ -84,6 +84,21 @@ bool inside_a_block(const Object* part) {
   return false;
 }
 
+// A class that the policy wraps is named like the part: `attention` and OptAttention. Then the part is a unit.
+bool is_wrapped_by_name(const Object& part, const Event& shard) {
+  const auto classes = wrapped_classes(shard.argument("auto_wrap_policy", kPolicyPlace));
+  if (!classes) return false;
+  const std::string name(part.name);
+  for (std::string_view word : split(name, '_')) {
+    if (word == "self" || word == "layer" || word.size() < 3) continue;
+    if (word.starts_with("att")) word = "att";
+    if (std::ranges::any_of(*classes,
+                            [&](const Object* of) { return contains_ignoring_case(last_part(of->name), word); }))
+      return true;
+  }
+  return false;
+}
+
 // Adapters, or single parameters frozen: some inner layers then hold both kinds.
 bool mixes_frozen(const Trace& trace, const Event& shard) {
   const Object* core = core_of(shard.subject);
@@ -98,7 +113,7 @@ bool mixes_frozen(const Trace& trace, const Event& shard) {
     if (freezes.module == nullptr || !same_model(freezes.module, core)) continue;
     if (parameter_behind(event.receiver) != nullptr && picks_inside_layers(event)) return true;
     if (!strictly_inside(freezes.module, core) || wrapped_before(trace, freezes.module, shard)) continue;
-    if (inside_a_block(freezes.module)) return true;
+    if (inside_a_block(freezes.module) && !is_wrapped_by_name(*core_of(freezes.module), shard)) return true;
     // One flat parameter for all: any frozen part makes it a mix.
     if (is_absent(shard, "auto_wrap_policy", kPolicyPlace) && freezes.on == false) return true;
   }

@@ -139,6 +139,9 @@ bool comes_from_outside(const Object* path, Node node) {
   for (const std::string_view word : {"resume", "ckpt", "checkpoint", "last"}) {
     if (contains_ignoring_case(node.text(), word)) return false;
   }
+  for (const std::string_view word : {"url", "http", "download", "hub"}) {
+    if (contains_ignoring_case(node.text(), word)) return true;
+  }
   return made_from(path, [](const Object& object) {
     return ends_with_part(object.callee, "parse_args") || object.callee == ".parse_args" ||
            object.callee == "os.getenv" || object.name == "sys.argv" ||

@@ -30,7 +30,8 @@ bool is_built(const Object& mask) {
 }
 
 bool is_token_mask(const Object& object) {
-  static constexpr std::array<std::string_view, 4> kWords = {"mask", "valid", "pad", "keep"};
+  static constexpr std::array<std::string_view, 8> kWords = {"mask",   "valid",    "pad",        "keep",
+                                                             "answer", "response", "completion", "assistant"};
   for (const std::string_view word : kWords) {
     if (contains_ignoring_case(object.name, word)) return !is_built(object);
   }

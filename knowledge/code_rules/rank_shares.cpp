@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "knowledge/code/names.h"
 #include "knowledge/code_rules/origin.h"
 
 namespace fx::knowledge {
@@ -34,6 +35,11 @@ bool mentions_ranks(const Program& program, const Class& of, int depth) {
 }
 
 }  // namespace
+
+bool is_sharding_sampler(const Object& object) {
+  return ends_with_part(object.callee, "DistributedSampler") ||
+         ends_with_part(object.callee, "StatefulDistributedSampler");
+}
 
 bool is_loader(const Object* object) {
   return object != nullptr && object->type == Type::kLoader && object->made_by != nullptr;

@@ -5,7 +5,8 @@
 
 namespace fx::knowledge {
 
-bool is_loader(const code::Object* object);  // a DataLoader whose arguments are seen
+bool is_sharding_sampler(const code::Object& object);  // DistributedSampler and its relatives
+bool is_loader(const code::Object* object);            // a DataLoader whose arguments are seen
 const code::Object* dataset_of(const code::Object& loader);
 bool depends_on_rank(const code::Object* value);
 // The class, one of its bases, or a function of the files that it calls says something about ranks or shares.

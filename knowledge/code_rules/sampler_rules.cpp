@@ -1,4 +1,4 @@
-// Which rank reads which rows, and in which order: samplers and their seeds.
+// Which rank reads which rows, and in which order: samplers and their epochs.
 #include <algorithm>
 #include <array>
 
@@ -12,11 +12,6 @@ namespace fx::knowledge::checks {
 namespace {
 
 using namespace code;
-
-bool is_sharding_sampler(const Object& object) {
-  return ends_with_part(object.callee, "DistributedSampler") ||
-         ends_with_part(object.callee, "StatefulDistributedSampler");
-}
 
 // A sampler of the files that knows nothing of ranks; what a base does that was not sent is not known.
 bool is_own_sampler_of_everything(const Program& program, const Object& sampler) {
@@ -83,9 +78,20 @@ bool is_over(const Object* iterable, const Object& loader) {
   return std::ranges::any_of(over->items, [&](const Object* item) { return is_over(item, loader); });
 }
 
+// The loop is inside of a generator and the pass is not: it drives the loop that asks the generator.
+bool drives_a_generator(const Program& program, const Loop& loop, const Loop& pass) {
+  return std::ranges::any_of(program.functions(), [&](const Function& function) {
+    const Node body = function.node;
+    const auto holds = [&](const Loop& some) {
+      return some.file == function.file && some.node.begin() >= body.begin() && some.node.end() <= body.end();
+    };
+    return function.is_generator && holds(loop) && !holds(pass);
+  });
+}
+
 // The loop around all passes of the loader; nullptr: none. A loop that consumes a generator over the loader is one
 // pass, whatever loops the generator has inside.
-const Loop* epoch_loop(const Trace& trace, const Object& loader) {
+const Loop* epoch_loop(const Program& program, const Trace& trace, const Object& loader) {
   for (const Event& backward : trace.events) {
     if (!backward.is(EventKind::kBackward)) continue;
     const Loop* pass = nullptr;
@@ -98,7 +104,9 @@ const Loop* epoch_loop(const Trace& trace, const Object& loader) {
     }
     if (pass == nullptr) continue;
     const Loop* outer = pass->outer;
-    while (outer != nullptr && loops_over(*outer, &loader)) outer = outer->outer;
+    while (outer != nullptr &&
+           (loops_over(*outer, &loader) || (outer->outer != nullptr && drives_a_generator(program, *outer, *pass))))
+      outer = outer->outer;
     return outer;
   }
   return nullptr;
@@ -183,79 +191,6 @@ bool sets_the_epoch(const Program& program) {
   });
 }
 
-bool seeded_by_rank(const Object* generator) {
-  return made_from(generator, [](const Object& object) {
-    return object.callee == ".manual_seed" && object.made_by != nullptr && !object.made_by->list.empty() &&
-           object.made_by->list.front().value->has(kRank);
-  });
-}
-
-// numpy.random.default_rng(seed + rank).permutation(n), random.Random(rank).shuffle(order)
-bool drawn_by_rank(const Event& event) {
-  if (event.callee != ".permutation" && event.callee != ".shuffle") return false;
-  const Object* source = main_of(event.receiver);
-  if (source == nullptr || source->made_by == nullptr) return false;
-  const std::string_view made = last_part(source->callee);
-  if (made != "default_rng" && made != "RandomState" && made != "Random") return false;
-  return std::ranges::any_of(source->made_by->list, [](const Argument& seed) { return seed.value->has(kRank); });
-}
-
-// numpy.random.permutation(n), random.shuffle(order), torch.randperm(n): from the one generator of the library, which
-// was seeded with the rank before.
-bool drawn_after_a_seed_of_the_rank(const Trace& trace, const Event& event) {
-  struct Source {
-    std::string_view draws, seeds;
-  };
-  constexpr std::array kSources = {
-      Source{"numpy.random.permutation", "numpy.random.seed"}, Source{"numpy.random.shuffle", "numpy.random.seed"},
-      Source{"random.shuffle", "random.seed"}, Source{"torch.randperm", "torch.manual_seed"}};
-  const auto* source = std::ranges::find(kSources, event.callee, &Source::draws);
-  if (source == kSources.end() || event.argument("generator") != nullptr) return false;
-  const Event* last = nullptr;
-  for (std::uint32_t i = 0; i < event.index; ++i) {
-    if (trace.events[i].callee == source->seeds) last = &trace.events[i];
-  }
-  return last != nullptr &&
-         std::ranges::any_of(last->arguments->list, [](const Argument& seed) { return seed.value->has(kRank); });
-}
-
-// The text says rank, or a name in it was bound to something that does: me, parts = dist.get_rank(), ...
-bool speaks_of_the_rank(Node cut, Node function) {
-  if (contains_ignoring_case(cut.text(), "rank")) return true;
-  std::vector<Node> open = {function};
-  while (!open.empty()) {
-    const Node node = open.back();
-    open.pop_back();
-    for (Node child = node.first_child(); child; child = child.next_sibling()) open.push_back(child);
-    if (!node.is("assignment") || !contains_ignoring_case(node.child("right").text(), "rank")) continue;
-    const Node target = node.child("left");
-    const std::vector<Node> names = target.is("identifier") ? std::vector<Node>{target} : target.children();
-    const Node start = cut.first_child();  // of start::step
-    if (std::ranges::any_of(names, [&](Node name) { return start && name.text() == start.text(); })) return true;
-  }
-  return false;
-}
-
-// order[rank::world] in the function that made the permutation, by the name it was bound to.
-bool cut_by_rank(const Event& made) {
-  Node bound = made.node.parent();
-  while (bound.is("attribute") || bound.is("call")) bound = bound.parent();  // .tolist()
-  const bool in_place = ends_with_part(made.callee, "shuffle") && !made.arguments->list.empty();
-  if ((!bound.is("assignment") && !in_place) || made.frame == nullptr || made.frame->function == nullptr) return false;
-  const std::string_view name = in_place ? made.arguments->list.front().node.text() : bound.child("left").text();
-  std::vector<Node> open = {made.frame->function->node};
-  while (!open.empty()) {
-    const Node node = open.back();
-    open.pop_back();
-    const Node cut = node.child("subscript");
-    if (node.is("subscript") && cut.is("slice") && node.child("value").text() == name &&
-        speaks_of_the_rank(cut, made.frame->function->node))
-      return true;
-    for (Node child = node.first_child(); child; child = child.next_sibling()) open.push_back(child);
-  }
-  return false;
-}
-
 // fabric.setup_dataloaders(loader), prepare_data_loader(loader): puts a sampler in.
 bool is_split_by_a_library(const Trace& trace, const Object* loader) {
   return std::ranges::any_of(trace.events, [&](const Event& event) {
@@ -299,7 +234,7 @@ void missing_set_epoch(const Program& program, Findings& findings) {
       shuffled |= sampler != nullptr;
       others |= sampler == nullptr && order != nullptr && order->is_true();
       if (sampler == nullptr) continue;
-      const Loop* epochs = epoch_loop(trace, *loader);
+      const Loop* epochs = epoch_loop(program, trace, *loader);
       if (epochs == nullptr || runs_once(*epochs)) continue;
       const bool seeded_anew =
           sampler->created >= static_cast<int>(epochs->begin) && sampler->made_by->find("seed", 4) != nullptr;
@@ -310,22 +245,6 @@ void missing_set_epoch(const Program& program, Findings& findings) {
   for (const Trace& trace : program.traces()) {
     const Loop* epochs = epochs_over_a_given_loader(trace);
     if (epochs != nullptr && !runs_once(*epochs)) findings.at(epochs->file, epochs->node);
-  }
-}
-
-void sampler_seed_per_rank(const Program& program, Findings& findings) {
-  for (const Trace& trace : program.traces()) {
-    for (const Event& event : trace.events) {
-      if (event.result == nullptr || event.arguments == nullptr) continue;
-      if (is_sharding_sampler(*event.result) && event.result->node == event.node) {
-        const Object* seed = event.arguments->get("seed", 4);
-        if (seed != nullptr && seed->has(kRank)) findings.at(event);
-      }
-      if ((drawn_by_rank(event) || drawn_after_a_seed_of_the_rank(trace, event)) && cut_by_rank(event))
-        findings.at(event);
-      if (event.callee == "torch.randperm" && seeded_by_rank(event.arguments->get("generator")) && cut_by_rank(event))
-        findings.at(event);
-    }
   }
 }
 
