@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <iterator>
 
+#include "knowledge/causes/host_memory.h"
 #include "knowledge/causes/stall.h"
 
 namespace fx::knowledge {
@@ -108,7 +109,10 @@ bool failed_before(const Scene& scene, int line) {
   const bool full = std::any_of(scene.ooms.begin(), scene.ooms.end(), [&](const GpuOom& oom) {
     return !oom.warning && oom.request < 1e15 && book.earlier(oom.line, line);
   });
-  return raised || full;
+  const auto& killed = judge_host_memory(scene).proof;
+  const bool host_full =
+      std::any_of(killed.begin(), killed.end(), [&](int proof) { return book.earlier(proof, line); });
+  return raised || full || host_full;
 }
 
 }  // namespace fx::knowledge

@@ -11,7 +11,7 @@ Claim evaluate(const Scene& s, const MarkView& m) {
   if (!host.proof.empty()) {
     out.score = host.running ? 0.92 : host.loading ? 0.4 : 0.6;
   } else {
-    out.score = host.running ? 0.7 : host.loading ? 0.3 : 0.5;
+    out.score = host.running ? 0.7 : host.loading ? 0.3 : 0.4;
     if (!host.figures.empty()) out.score += 0.1;
     if (m("cancelled")) out.score = 0;
   }

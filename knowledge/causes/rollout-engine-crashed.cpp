@@ -52,7 +52,8 @@ CauseRule rollout_engine_crashed() {
         "|engine loop has died|sigquit received|connection refused*generate"
         "|cannot connect to host|no_available_worker|no available worker|503 service unavailable*generate"},
        {"who", "vllm|sglang|engine|rollout|generation server"},
-       {"trainer", "workerdict|trainrayactor|trainer|taskrunner|[rank|actor|fsdp|grpo|ppo|train"}},
+       {"trainer",
+        "workerdict|rolloutmanager|agentloop|trainrayactor|trainer|taskrunner|[rank|actor|fsdp|grpo|ppo|train"}},
       evaluate};
 }
 

@@ -13,12 +13,12 @@ Claim evaluate(const Scene& s, const MarkView& m) {
   std::map<long, int> ratios;
   int empty = 0, others = 0, whole = 0;
   for (const auto& row : rows) {
-    if (row.embedding && !row.empty()) {
+    if (row.embedding && !row.empty() && !row.flat()) {
       if (out.lines.size() < 5) out.show(row.line);
       ++others;
       continue;
     }
-    if (row.empty()) {
+    if (row.empty() || row.flat()) {
       ++empty;
     } else if (const double ratio = row.ratio(); ratio > 1.5 && std::abs(ratio - std::round(ratio)) < 0.01) {
       ++ratios[std::lround(ratio)];
