@@ -170,6 +170,11 @@ Adam Optimizer #0 is created with AVX2 arithmetic capability.
 {'loss': 1.21, 'grad_norm': 0.4, 'learning_rate': 1e-05, 'epoch': 0.1}
 {'loss': 1.11, 'grad_norm': 0.4, 'learning_rate': 1e-05, 'epoch': 0.2}
 )log"},
+    Healthy{"cpu-adam-start", R"log($ deepspeed --num_gpus 4 pretrain.py
+Time to load cpu_adam op: 2.4117 seconds
+[INFO] [logging.py:60:log_dist] [Rank 0] zero_optimization: stage 3, offload_optimizer device=cpu, world 4
+Adam Optimizer #0 is created with AVX512 arithmetic capability.
+)log"},
     Healthy{"params-on-host",
             R"log([rank0] FullyShardedDataParallel(cpu_offload=CPUOffload(offload_params=True)) around 32 blocks
 [rank0] step 1 loss 2.1 step_time 9.1 s

@@ -81,6 +81,9 @@ HostMemory judge_host_memory(const Scene& scene) {
                    "s|it/s]|s/it]|samples/s",
                    low);
       });
+  // Lines of several processes may overtake each other: a run that tells of steps anywhere and of no load was running.
+  out.running = out.running || (!out.loading && !scene.steps.empty()) ||
+                (!out.loading && scene.book.mentions("timing_s/|actor/pg_loss"));
   return out;
 }
 

@@ -33,20 +33,21 @@ Claim evaluate(const Scene& s, const MarkView& m) {
 }  // namespace
 
 CauseRule nccl_library_mismatch() {
-  return {"nccl-library-mismatch",
-          {{"symbol",
-            "undefined symbol: nccl|undefined symbol*nccl|symbol lookup error*nccl"
-            "|libnccl.so*cannot open|libnccl.so*not found|libnccl*version*not found"
-            "|libnccl-net*incompatible|mismatched nccl|nccl version mismatch|incompatible nccl"
-            "|nccl*different version|nccl*does not match|nccl versions differ"
-            "|ncclinvalidusage*version|plugin*version mismatch|bootstrap*version mismatch"},
-           {"library", "libnccl|nvidia-nccl|ld_library_path|ld_preload|nccl.version"},
-           {"version", "nccl version 2|nccl version: 2|nccl 2."},
-           {"unreached", "connection refused|no route to host|connection timed out|network is unreachable"},
-           {"failed",
-            "ncclinternalerror|ncclinvalidusage|ncclsystemerror|internal error|invalid argument"
-            "|unhandled|segmentation fault|distbackenderror|watchdog caught"}},
-          evaluate};
+  return {
+      "nccl-library-mismatch",
+      {{"symbol",
+        "driver version is insufficient for cuda runtime|undefined symbol: nccl|undefined symbol*nccl|symbol lookup error*nccl"
+        "|libnccl.so*cannot open|libnccl.so*not found|libnccl*version*not found"
+        "|libnccl-net*incompatible|mismatched nccl|nccl version mismatch|incompatible nccl"
+        "|nccl*different version|nccl*does not match|nccl versions differ"
+        "|ncclinvalidusage*version|plugin*version mismatch|bootstrap*version mismatch"},
+       {"library", "libnccl|nvidia-nccl|ld_library_path|ld_preload|nccl.version"},
+       {"version", "nccl version 2|nccl version: 2|nccl 2."},
+       {"unreached", "connection refused|no route to host|connection timed out|network is unreachable"},
+       {"failed",
+        "ncclinternalerror|ncclinvalidusage|ncclsystemerror|internal error|invalid argument"
+        "|unhandled|segmentation fault|distbackenderror|watchdog caught"}},
+      evaluate};
 }
 
 }  // namespace fx::knowledge

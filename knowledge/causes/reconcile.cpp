@@ -69,11 +69,30 @@ constexpr std::array<std::pair<std::string_view, Meeting>, 5> kMeetings{
      {"network-path-blocked", Meeting::kTraining},
      {"nccl-wrong-socket-interface", Meeting::kTraining}}};
 
+// Steps stand above the line, and no new start between them.
+bool trained_before(const Scene& scene, int line) {
+  const auto& book = scene.book;
+  int step = -1;
+  for (const auto& event : scene.steps) {
+    if (event.line < line && book.at(event.line).log == book.at(line).log) step = event.line;
+  }
+  if (step < 0) return false;
+  for (const char* start : {"shell", "restart", "met"}) {
+    const auto& lines = book.find("core", start).lines;
+    if (std::any_of(lines.begin(), lines.end(), [&](int at) { return at > step && at < line; })) return false;
+  }
+  return true;
+}
+
 void leave_behind(const Scene& scene, std::vector<Weighed>& claims) {
   for (auto& row : claims) {
     for (const auto& [id, meeting] : kMeetings) {
       // The complaint comes first in a claim; what else it shows may stand anywhere.
       if (id == row.rule->id && !row.claim.lines.empty() && met_after(scene, row.claim.lines.front(), meeting))
+        row.claim.score *= 0.3;
+      // Who has trained together for a while has found the others.
+      if (id == row.rule->id && meeting == Meeting::kStore && !row.claim.lines.empty() &&
+          trained_before(scene, row.claim.lines.front()))
         row.claim.score *= 0.3;
     }
   }

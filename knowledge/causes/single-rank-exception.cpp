@@ -1,8 +1,40 @@
+#include <string>
+
 #include "knowledge/causes/cause.h"
 #include "knowledge/causes/echo.h"
 
 namespace fx::knowledge {
 namespace {
+
+// Only the end of a process is told, by its launcher or by those who lost it: which one it was is all that can be said.
+Claim from_its_end(const Scene& s) {
+  const ProcessExit* ended = nullptr;
+  for (const auto& exit : s.exits) {
+    const bool own = exit.code != 0 || exit.signal == 6 || exit.signal == 7 || exit.signal == 11;
+    if (own && (ended == nullptr || (exit.claimed_root && !ended->claimed_root))) ended = &exit;
+  }
+  Claim out;
+  if (ended != nullptr) {
+    out.score = ended->code != 0 || ended->signal == 11 ? 0.42 : 0.36;
+    const int rank = ended->rank >= 0 ? ended->rank : ended->local_rank;
+    const std::string who = rank >= 0 ? "Rank " + std::to_string(rank) : "A process";
+    const std::string how =
+        ended->code != 0 ? "exit code " + std::to_string(ended->code) : "signal " + std::to_string(ended->signal);
+    if (rank >= 0) out.root(rank);
+    return out.show(ended->line).say(who + " ended with " + how + "; what it said before is not in this log.");
+  }
+  for (const auto& exception : s.exceptions) {
+    const bool lost = matches_any(
+        "childfailederror|distbackenderror|diststoreerror|actordiederror|raytaskerror|rayactorerror|calledprocesserror|"
+        "processexitedexception",
+        s.book.at(exception.line).low);
+    const bool went_on = !s.steps.empty() && s.steps.back().line > exception.line;
+    if (!lost || went_on) continue;
+    out.score = 0.36;
+    return out.show(exception.line).say("A process died; what it said before is not in this log.");
+  }
+  return out;
+}
 
 Claim evaluate(const Scene& s, const MarkView& m) {
   // The first exception that is no echo of a vanished peer, no launcher summary and no mere wrapper.
@@ -16,7 +48,7 @@ Claim evaluate(const Scene& s, const MarkView& m) {
   }
   Claim out;
   if (found == nullptr) {
-    if (!m("crash")) return out;
+    if (!m("crash")) return from_its_end(s);
     out = claim(0.5, m("crash"), 2);
     out.root(s.one_rank(m("crash").lines));
     return out;

@@ -79,7 +79,7 @@ double SizeMismatch::ratio() const {
 const std::vector<Mark>& state_dict_marks() {
   static const std::vector<Mark> marks{
       {"size_mismatch",
-       "size mismatch for|copying a param with shape|shapes are not "
+       "size mismatch for|set a tensor of shape*which has shape|copying a param with shape|shapes are not "
        "compatible*checkpoint|shape*checkpoint*shape*model|size mismatch between saved"},
       {"names",
        "checkpoint keys|ckpt keys|saved keys|keys in checkpoint|keys in the checkpoint|state_dict keys|model keys|keys in "
@@ -98,6 +98,10 @@ std::vector<SizeMismatch> read_size_mismatches(const LogBook& book) {
     row.name = word_after(low, "size mismatch for");
     row.saved = shape_after(low, "copying a param with shape");
     row.wanted = shape_after(low, "current model is");
+    if (row.saved.empty() && row.wanted.empty() && low.find("which has shape") != std::string::npos) {
+      row.saved = shape_after(low, "tensor of shape");
+      row.wanted = shape_after(low, "which has shape");
+    }
     if (row.saved.empty() && row.wanted.empty()) {
       row.saved = shape_after(low, "saved");
       row.wanted = shape_after(low, "current");

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cctype>
 
 #include "knowledge/causes/cause.h"
 #include "knowledge/causes/echo.h"
@@ -38,6 +39,23 @@ bool says_on(const Scene& s, const Hits& offload) {
   });
 }
 
+// A number with a unit of time, a rate or a share: a setting has none.
+bool measures(std::string_view low) {
+  if (matches_any("(ms)|time|s/it|it/s", low)) return true;
+  for (auto at = low.find_first_of("0123456789"); at != std::string_view::npos;
+       at = low.find_first_of("0123456789", at)) {
+    at = std::min(low.size(), low.find_first_not_of("0123456789.", at));
+    auto unit = low.substr(at, 6);
+    if (!unit.empty() && unit.front() == ' ') unit.remove_prefix(1);
+    const bool seconds =
+        unit.substr(0, 1) == "s" && (unit.size() == 1 || !std::isalpha(static_cast<unsigned char>(unit[1])));
+    if (seconds || unit.substr(0, 1) == "%" || unit.substr(0, 2) == "ms" || unit.substr(0, 3) == "sec" ||
+        unit.substr(0, 4) == "gb/s")
+      return true;
+  }
+  return false;
+}
+
 Claim evaluate(const Scene& s, const MarkView& m) {
   const bool failed = stopped(s);
   if (failed || (!says_on(s, m("offload")) && !set_to_offload(s))) return {};
@@ -47,8 +65,7 @@ Claim evaluate(const Scene& s, const MarkView& m) {
     // What DeepSpeed prints of every run whose optimizer is on the host.
     if (matches_any("arithmetic capability|time to load|config: alpha|config.py|loading extension", low)) continue;
     if (low.find("util.py") == std::string::npos && low.find("utils.py") == std::string::npos &&
-        matches_any("optim*s|h2d|d2h|memcpy|copy|pcie|gpu util|cpu util|host|util*%|util *%", low) &&
-        low.find_first_of("0123456789") != std::string::npos)
+        matches_any("optim*s|h2d|d2h|memcpy|copy|pcie|gpu util|cpu util|host|util*%|util *%", low) && measures(low))
       proof.push_back(line);
   }
   // The optimizer of offloaded parameters runs on the CPU.
