@@ -12,7 +12,8 @@ namespace {
 constexpr double kNormEager = 4, kNormFused = 2, kNormScaled = 2;
 // Per entry of a trained projection's input: a frozen one needs its weight only. bitsandbytes' products keep the input
 // of a frozen weight nevertheless, those of 8 bits its quantised copy (1) too, as attributes of the graph's node.
-constexpr double kInput = 2, kNf4Input = 2, kInt8Input = 3;
+// Under fp8 the compiler keeps the cast input, which is smaller (torchao).
+constexpr double kInput = 2, kNf4Input = 2, kInt8Input = 3, kFp8Input = 1;
 // Per entry of an adapted projection's input: the mask of the copy that dropout made for the adapter. Fused adapter
 // kernels have no dropout.
 constexpr double kAdapterMask = 1;
@@ -82,7 +83,7 @@ double adapter_copy(const Setting& s) {
 // the down projection. The attention's output is kept by the attention.
 double input_bytes(const ModelShape& m, const Setting& s, double width) {
   const double inputs = std::min(2.0, m.norms) * m.hidden + width, scale = s.param_bytes / 2;
-  if (!is_lora(s)) return scale * kInput * inputs;
+  if (!is_lora(s)) return scale * (s.fp8 && s.compile && !s.tuned ? kFp8Input : kInput) * inputs;
   const double quantized = s.quant == Quant::kNone ? 0 : scale * quantized_input(s) * inputs;
   return quantized + (s.loss == Loss::kFused ? scale * kInput * s.adapter_inputs
                                              : (adapter_copy(s) + kAdapterMask) * s.adapted_width);

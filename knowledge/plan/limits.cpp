@@ -1,4 +1,5 @@
 // What a plan's arguments leave open, in numbers: what it may cost more, and what would settle it.
+#include <algorithm>
 #include <cstdio>
 
 #include "knowledge/plan/plan.h"
@@ -77,6 +78,19 @@ void add_tensor_parallel(const Plan& plan, std::vector<std::string>& out) {
       gib_text(whole) + " more for each micro-batch in flight.");
 }
 
+void add_column_inputs(const Plan& plan, std::vector<std::string>& out) {
+  const Setting& s = plan.chosen.setting;
+  if (s.tp <= 1 || plan.machine.cpu || !is_three_dimensional(s) || is_lora(s)) return;
+  if (s.checkpointing == Checkpointing::kFull) return;
+  const RankModel rank = rank_model(plan.shape, plan.count, s);
+  const double flight = s.pp > 1 && s.grad_accum > 1 ? std::min(s.pp, s.grad_accum) : 1;
+  const double kept = rank.layers * 2 * s.param_bytes * plan.shape.hidden * s.tokens() * (1 - 1 / s.tp) * flight;
+  out.push_back(
+      "Inputs of column-parallel products are taken to be gathered again in backward, as Megatron does. A stack that "
+      "keeps what it gathered (nanotron without tp_recompute_allgather) needs " +
+      gib_text(kept) + " more.");
+}
+
 void add_buckets(const Plan& plan, std::vector<std::string>& out) {
   const Setting& s = plan.chosen.setting;
   if (s.sharding != Sharding::kZero1 && s.sharding != Sharding::kZero2) return;
@@ -144,6 +158,7 @@ void set_limits(Plan& plan) {
   add_cache(plan, plan.limits);
   add_experts(plan, plan.limits);
   add_tensor_parallel(plan, plan.limits);
+  add_column_inputs(plan, plan.limits);
   add_buckets(plan, plan.limits);
   add_gradients(plan, plan.limits);
   add_graph_weights(plan, plan.limits);
