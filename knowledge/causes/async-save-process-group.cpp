@@ -24,6 +24,32 @@ Claim two_threads(const Scene& s) {
   return out;
 }
 
+// The save was the last thing announced before the stall: no step came after it.
+bool stopped_in_save(const Scene& s, const MarkView& m) {
+  const auto stalls = stall_signs(s);
+  return !stalls.empty() && std::none_of(s.steps.begin(), s.steps.end(), [&](const StepEvent& step) {
+    return step.line > m("async").last() && step.line < stalls.front();
+  });
+}
+
+// A background save's collective met one of the training thread's: one group serves both.
+Claim threads_meet(const Scene& s) {
+  const auto own = s.book.lines_matching(
+      "async*thread: *gather|async*thread: *all_|async*thread: *broadcast|ckpt*thread: *gather|ckpt*thread: *all_|"
+      "checkpoint thread: *gather|background*thread: *gather|background*thread: *all_",
+      4);
+  if (!own.empty() && !s.desync.differing.empty()) {
+    Claim out;
+    out.score = 0.92;
+    for (const int line : own) out.show(line);
+    for (const int line : s.desync.lines) {
+      if (out.lines.size() < 6) out.show(line);
+    }
+    return out;
+  }
+  return {};
+}
+
 Claim evaluate(const Scene& s, const MarkView& m) {
   if (Claim seen = two_threads(s); seen.score > 0) return seen;
   // The background thread talks on the group that the training thread uses, too.
@@ -36,15 +62,11 @@ Claim evaluate(const Scene& s, const MarkView& m) {
     return out;
   }
   if (!m("async")) return {};
-  // A background save's collective met one of the training thread's: one group serves both.
-  const auto own = s.book.lines_matching(
-      "async*thread: *gather|async*thread: *all_|async*thread: *broadcast|ckpt*thread: *gather|ckpt*thread: *all_|"
-      "checkpoint thread: *gather|background*thread: *gather|background*thread: *all_",
-      4);
-  if (!own.empty() && !s.desync.differing.empty()) {
-    Claim out;
-    out.score = 0.92;
-    for (const int line : own) out.show(line);
+  if (Claim met = threads_meet(s); met.score > 0) return met;
+  // Announced, and then the ranks run different collectives.
+  if (!s.desync.differing.empty() && s.book.mentions("async_save|async save|asynccheckpoint") &&
+      stopped_in_save(s, m)) {
+    Claim out = claim(0.8, m("async"), 3);
     for (const int line : s.desync.lines) {
       if (out.lines.size() < 6) out.show(line);
     }

@@ -21,7 +21,11 @@ Claim evaluate(const Scene& s, const MarkView& m) {
     // The flight recorder's own verdict, of all ranks.
     if (s.book.mentions("size_or_syntax_mismatch|collective_type_mismatch")) out.score = std::max(out.score, 0.88);
   }
+  // Each rank names the experts that it used, and they are not the same.
+  const auto sets = differing_counts(s.book, m("sets").lines);
+  if (stall.any && !sets.lines.empty()) out.score = std::max(out.score, 0.84);
   if (out.score == 0) return out;
+  for (std::size_t i = 0; i < sets.lines.size() && i < 3; ++i) out.show(sets.lines[i]);
   // What a rank says of itself comes first.
   for (const bool named : {true, false}) {
     for (const int line : m("without").lines) {
@@ -56,6 +60,7 @@ CauseRule conditional_forward_desync() {
         "|not routed|no expert|dummy|branch*not taken|tokens=0|images=0|num_images: 0"
         "|num_images=0|empty expert|only text|not called|never called|no token for|branch not|skips the|without the"
         "|tokens per expert*, 0,|tokens per expert*, 0]|tokens per expert*[0,|tokens_per_expert*, 0,|tokens_per_expert*, 0]|tokens_per_expert*[0,|skipping optimizer.step|skipping the optimizer step|experts used|tower unused|encoder unused|text, text"},
+       {"sets", "experts hit|experts active|active experts|experts touched|routed to experts|modules used"},
        {"with", "pixel_values|vision|image|model.visual|expert|modality|audio|router|tower"}},
       evaluate};
 }

@@ -31,7 +31,7 @@ std::vector<int> shared_choices(const Scene& s, const MarkView& m) {
 }
 
 // Out of memory on device 0 in the middle of several processes of the same size: they all went there.
-std::vector<int> crowded_device(const Scene& s) {
+std::vector<int> crowded_device(const Scene& s, bool& many) {
   std::vector<int> out;
   for (const auto& oom : s.ooms) {
     const auto& low = s.book.at(oom.line).low;
@@ -44,7 +44,10 @@ std::vector<int> crowded_device(const Scene& s) {
       smallest = std::min(smallest, *size);
       largest = std::max(largest, *size);
     }
-    if (oom.rank > 0 && oom.device == 0 && others >= 2 && largest < 1.3 * smallest) out.push_back(oom.line);
+    if (oom.rank > 0 && oom.device == 0 && others >= 2 && largest < 1.3 * smallest) {
+      out.push_back(oom.line);
+      many = many || others >= 5;
+    }
   }
   return out;
 }
@@ -65,11 +68,12 @@ Claim evaluate(const Scene& s, const MarkView& m) {
   const auto& ordinal = m("ordinal");
   if (!duplicate && !ordinal) {
     const auto choices = shared_choices(s, m);
-    const auto crowd = crowded_device(s);
+    bool many = false;
+    const auto crowd = crowded_device(s, many);
     const bool failed = !s.ooms.empty() || !s.exceptions.empty() || !stall_signs(s).empty();
     Claim out;
     if (!failed || (choices.empty() && crowd.empty())) return out;
-    out.score = choices.empty() || crowd.empty() ? 0.84 : 0.93;
+    out.score = !crowd.empty() && (!choices.empty() || many) ? 0.93 : 0.84;
     for (const auto* lines : {&choices, &crowd}) {
       for (std::size_t i = 0; i < lines->size() && i < 3; ++i) out.show((*lines)[i]);
     }

@@ -109,6 +109,7 @@ bool went_well(const Scene& scene) {
   const auto& book = scene.book;
   const bool failed = !scene.timeouts.empty() || !scene.exceptions.empty() || !scene.exits.empty() ||
                       !scene.status.empty() || book.find("core", "xid").count > 0 ||
+                      book.mentions("terminate called after throwing") ||
                       std::any_of(scene.ooms.begin(), scene.ooms.end(), [](const GpuOom& oom) { return !oom.warning; });
   const bool stepped = !scene.steps.empty();
   if (failed) return false;

@@ -135,11 +135,26 @@ bool falls_by_arrow(std::string_view low) {
          (from.seconds > 0 && to.seconds > 1.5 * from.seconds);
 }
 
+// "900 tok/s (1 node: 6,000 tok/s)": the rate of several nodes before the bracket is lower.
+bool falls_by_bracket(std::string_view low) {
+  const auto open = low.find('('), close = low.find(')', open == std::string_view::npos ? 0 : open);
+  if (open == std::string_view::npos || close == std::string_view::npos) return false;
+  const auto inside = low.substr(open, close - open);
+  if (!matches_any("(1 node|(single node|(one node|(1 host|(one host|(single host", inside)) return false;
+  const Point several = read_point(low.substr(0, open), 0), one = read_point(inside, 0);
+  return (several.rate > 0 && one.rate > 0 && several.rate < 0.8 * one.rate) ||
+         (several.seconds > 1.5 * one.seconds && one.seconds > 0);
+}
+
 }  // namespace
 
 Scaling read_scaling(const Scene& scene) {
   for (const int line : scene.book.lines_matching("->*node|->*host|->*machine|node*->|host*->|machine*->", 16)) {
     if (falls_by_arrow(scene.book.at(line).low)) return {true, {line}};
+  }
+  for (const int line :
+       scene.book.lines_matching("(1 node|(single node|(one node|(1 host|(one host|(single host", 16)) {
+    if (falls_by_bracket(scene.book.at(line).low)) return {true, {line}};
   }
   for (const bool nodes : {true, false}) {
     const auto points = read_points(scene, nodes);

@@ -64,7 +64,7 @@ CauseRule scheduler_termination() {
       {{"reason",
         "due to time limit|drained|draining|scale-down|scaled down|stopping container|due to preemption|due to job requeue|due to node fail|job is preempted"
         "|is preempted|preempted|preemption|time limit|timelimit|walltime|scancel|cancelled by"
-        "|term_runlimit|term_owner|spot*interrupt|spot*reclaim|evicted|eviction|maintenance event"
+        "|term_runlimit|term_owner|event preempt|event*preempt |preempting|spot*interrupt|spot*reclaim|evicted|eviction|maintenance event"
         "|deadlineexceeded|activedeadlineseconds|node drain|requeue|sigusr1|sigusr2"
         "|job killed*limit|killed by*scheduler|pbs: job killed|terminating node"},
        {"cancelled", "cancelled at|***cancelled|slurmstepd: error: ***"},

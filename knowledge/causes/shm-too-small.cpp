@@ -37,18 +37,19 @@ Claim evaluate(const Scene& s, const MarkView& m) {
 }  // namespace
 
 CauseRule shm_too_small() {
-  return {"shm-too-small",
-          {{"bus",
-            "bus error|out of shared memory|insufficient shared memory"
-            "|unable to open shared memory object|unable to allocate shared memory"
-            "|shared memory*no space"},
-           {"segment",
-            "shared memory segment|/dev/shm*no space|no space left on device*/dev/shm|/dev/shm/nccl-"
-            "|failed to extend /dev/shm|/torch_*no space left|posix_fallocate*shm|shm_open"
-            "|error while creating shared memory|call to posix_fallocate failed"},
-           {"usage", "/dev/shm|shm _|--shm-size|--ipc"},
-           {"full", "no space left on device"}},
-          evaluate};
+  return {
+      "shm-too-small",
+      {{"bus",
+        "bus error|out of shared memory|insufficient shared memory"
+        "|unable to open shared memory object|unable to allocate shared memory"
+        "|shared memory*no space"},
+       {"segment",
+        "mmap*</torch|mmap*/dev/shm|shared memory segment|/dev/shm*no space|no space left on device*/dev/shm|/dev/shm/nccl-"
+        "|failed to extend /dev/shm|/torch_*no space left|posix_fallocate*shm|shm_open"
+        "|error while creating shared memory|call to posix_fallocate failed"},
+       {"usage", "/dev/shm|shm _|--shm-size|--ipc"},
+       {"full", "no space left on device"}},
+      evaluate};
 }
 
 }  // namespace fx::knowledge

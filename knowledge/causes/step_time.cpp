@@ -94,6 +94,12 @@ std::vector<Timing> timings_in(std::string_view low) {
     const bool timed = percent || unit > 0 || milliseconds || matches_any("time|data|_s|(t)", label);
     const bool part_of =
         label.size() >= 3 && (label.substr(label.size() - 3) == "of " || label.substr(label.size() - 3) == " / ");
+    const bool per_step = matches_any("s/it|s/step|s/iter|s/batch", low.substr(end, 8));
+    if (per_step && value) {
+      out.push_back({TimeKind::kWhole, *value, false});
+      label_from = at = end;
+      continue;
+    }
     auto kind = part_of ? std::optional(TimeKind::kWhole) : kind_of(label);
     if (timers && kind == TimeKind::kWhole) kind = TimeKind::kOptimizer;
     if (value && kind && timed &&
