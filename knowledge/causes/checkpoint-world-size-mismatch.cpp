@@ -16,6 +16,18 @@ bool raised_behind(const Scene& s, int line) {
   });
 }
 
+// What stands behind each "..._parallel_size" of a line.
+std::set<long long> degrees_in(std::string_view low) {
+  constexpr std::string_view kKey = "parallel_size";
+  std::set<long long> out;
+  for (auto at = low.find(kKey); at != std::string_view::npos; at = low.find(kKey, at + kKey.size())) {
+    const auto value = low.find_first_not_of("=: ", at + kKey.size());
+    const auto degree = value == std::string_view::npos ? std::nullopt : integer_after(low.substr(value), "");
+    if (degree && *degree > 0) out.insert(*degree);
+  }
+  return out;
+}
+
 // Files of per-rank state name the world that wrote them, or a sentence names both: two different numbers of ranks
 // beside a load.
 std::vector<int> two_worlds(const Scene& s, const MarkView& m) {
@@ -29,7 +41,8 @@ std::vector<int> two_worlds(const Scene& s, const MarkView& m) {
         (matches_any("saved with|saved by|saved on|saved from|written by|trained with", low) && raised_behind(s, line));
     const bool saved = matches_any("saved|checkpoint|ckpt|resum|shard|optim|random_states|world_size_*_rank|load", low);
     if (!saved || matches_any("mesh|divisible|parallel dims|file \"", low)) continue;
-    const auto here = worker_counts(low);
+    auto here = worker_counts(low);
+    if (here.empty()) here = degrees_in(low);
     if (here.empty()) continue;
     counts.insert(here.begin(), here.end());
     failed = failed || error;
@@ -119,7 +132,7 @@ CauseRule checkpoint_world_size_mismatch() {
         "|local shard*size|rng_state_*|random_states_|loader_state*rank|dataloader*state"},
        {"flat", "size of tensor a (*must match the size of tensor b ("},
        {"written", "written by|saved by|saved with|saved on"},
-       {"count", "devices|world size|world_size|ranks|gpus|processes|data parallel size|dp size"},
+       {"count", "parallel_size|devices|world size|world_size|ranks|gpus|processes|data parallel size|dp size"},
        {"resume", "loading the checkpoint|resum|load_state|loading states|restor"}},
       evaluate};
 }

@@ -175,6 +175,10 @@ Time to load cpu_adam op: 2.4117 seconds
 [INFO] [logging.py:60:log_dist] [Rank 0] zero_optimization: stage 3, offload_optimizer device=cpu, world 4
 Adam Optimizer #0 is created with AVX512 arithmetic capability.
 )log"},
+    Healthy{"interrupted", R"log([rank0] fsdp step 10 loss 2.1
+[rank0] step 20 loss 2.0
+^C[rank0] KeyboardInterrupt received, saving and leaving
+)log"},
     Healthy{"params-on-host",
             R"log([rank0] FullyShardedDataParallel(cpu_offload=CPUOffload(offload_params=True)) around 32 blocks
 [rank0] step 1 loss 2.1 step_time 9.1 s

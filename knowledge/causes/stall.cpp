@@ -136,10 +136,16 @@ const std::vector<Mark>& stall_marks() {
 
 std::vector<int> stall_signs(const Scene& scene) {
   std::vector<int> out;
+  bool told = false;
   for (const int line : scene.book.find("core", "stall").lines) {
-    if (!is_advice(scene.book.at(line).low)) out.push_back(line);
+    const auto& low = scene.book.at(line).low;
+    if (is_advice(low)) continue;
+    // Who interrupts a run that steps need not have seen it hang.
+    const bool interrupt = low.find("^c") != std::string::npos && scene.stepped_before(line);
+    told = told || !interrupt;
+    out.push_back(line);
   }
-  return out;
+  return told ? out : std::vector<int>{};
 }
 
 Stall find_stall(const Scene& scene) {

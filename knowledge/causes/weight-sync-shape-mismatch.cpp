@@ -16,8 +16,7 @@ Claim evaluate(const Scene& s, const MarkView& m) {
   Claim out;
   if (errors.empty()) return out;
   out.score = s.book.mentions(
-                  "failed to update "
-                  "parameter|update_weight*fail|update_weight*error|weight_loader|online|incoming|load_weights|"
+                  "failed to update|update_weight*fail|update_weight*error|weight_loader|online|incoming|load_weights|"
                   "weight sync|weight update|weight transfer")
                   ? 0.94
                   : 0.7;

@@ -10,7 +10,7 @@ namespace fx::knowledge {
 const std::vector<Mark>& scope_marks() {
   static const std::vector<Mark> marks{
       {"distributed",
-       "torch.distributed|model_worker/|trainer_worker/|consumed samples:|update_weight|the server socket has failed|grpo step|grpo_|grpo trainer|distributed-world-size|training on * gpus|building train, validation|rayactor|(rolloutmanager|ppo_train|fsdpworker|actor/grad_norm|actor/pg_loss|timing_s/|raytaskerror|ray.exceptions|(taskrunner|(workerdict|nemo i]|nemo w]|nemo e]|composer.cli|composer/|torchtune|torchtitan|verl.|verl/|llamafactory|"
+       "torch.distributed|model_worker/|trainer_worker/|consumed samples:|update_weight|the server socket has failed|grpo step|grpo_|grpo trainer|distributed-world-size|training on * gpus|building train, validation|rayactor|(rolloutmanager|ppo_train|fsdpworker|actor/grad_norm|actor/pg_loss|timing_s/|raytaskerror|ray.exceptions|(taskrunner|(workerdict|nemo i]|nemo w]|nemo e]|composer.cli|composer.checkpoint|composer.trainer|composer.utils|composer.core|model_parallel_size|mp_rank_0|composer/|torchtune|torchtitan|verl.|verl/|llamafactory|"
        "llama-factory|info:swift|swift sft|axolotl|openrlhf|colossalai|gloo|\"module.|'module.|_orig_mod.| ddp|torch/"
        "distributed|torchrun|torchelastic|processgroupnccl|processgroupgloo|init_process_group|[c10d]|nccl|fsdp"
        "|fully_shard|fullysharded|deepspeed|accelerate "
