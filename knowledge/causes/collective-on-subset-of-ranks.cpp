@@ -28,7 +28,7 @@ void resume_apart(const Scene& s, const MarkView& m, int stalled, Claim& out) {
   std::vector<int> lines;
   for (const int line : m("resume").lines) {
     const auto& row = s.book.at(line);
-    if (row.rank < 0 || line > stalled || matches_any("watchdog|error|file \"", row.low)) continue;
+    if (row.rank < 0 || behind(s.book, line, stalled) || matches_any("watchdog|error|file \"", row.low)) continue;
     const bool absent = matches_any("no checkpoint|not found|fresh|scratch|does not exist|nothing to resume", row.low);
     if (!absent && !matches_any("load|resum|found|restor", row.low)) continue;
     (absent ? none : found).insert(row.rank);
@@ -52,7 +52,7 @@ void branches_apart(const Scene& s, const MarkView& m, int stalled, Claim& out) 
   std::vector<int> entering, leaving;
   for (const int line : m("decision").lines) {
     const auto& low = s.book.at(line).low;
-    if (line > stalled) continue;
+    if (behind(s.book, line, stalled)) continue;
     if (matches_any(
             "-> return|-> exit|-> skip|-> leave|-> continue|skip gather|skip the gather|skips the gather|skipping gather|skip barrier|skip the barrier|skip all_|skip reduce|skip broadcast|skip sync|not main*return|not rank 0*return|not the main*return|not master*return|not main*exit|not rank 0*exit",
             low))
@@ -84,7 +84,8 @@ void empty_apart(const Scene& s, const MarkView& m, int stalled, Claim& out) {
   for (const int line : m("empty").lines) {
     const auto body = s.book.at(line).low_body();
     const auto bare = body.substr(0, body.size() < 2 ? 0 : body.size() - 2);
-    if (line > stalled || s.book.at(line).rank < 0 || bare.size() < 12 || (body.back() != '}' && body.back() != ']'))
+    if (behind(s.book, line, stalled) || s.book.at(line).rank < 0 || bare.size() < 12 ||
+        (body.back() != '}' && body.back() != ']'))
       continue;
     for (int other = std::max(0, line - 16); other < line + 16 && other < static_cast<int>(s.book.lines.size());
          ++other) {

@@ -86,6 +86,14 @@ void find_saves(const Scene& scene, Stall& out) {
   out.savers = book.ranks_of(out.saves);
 }
 
+// Between two lines of one log, or among the last ones of another log.
+bool meanwhile(const LogBook& book, int line, int from, int to) {
+  constexpr long kLast = 8;
+  const auto& row = book.at(line);
+  if (row.log == book.at(std::max(0, to)).log) return line >= from && line <= to;
+  return book.line_counts[static_cast<std::size_t>(row.log)] - row.number <= kLast;
+}
+
 // Other ranks that went on meanwhile.
 void find_moves(const Scene& scene, Stall& out) {
   const auto& book = scene.book;
@@ -93,7 +101,7 @@ void find_moves(const Scene& scene, Stall& out) {
     for (const int line : book.find("core", name).lines) {
       const auto& low = book.at(line).low;
       const int rank = book.at(line).rank;
-      if (line < out.saves.front() - 1 || line > out.first || rank < 0 || is_error_line(low) ||
+      if (!meanwhile(book, line, out.saves.front() - 1, out.first) || rank < 0 || is_error_line(low) ||
           matches_any("barrier(|waiting|in barrier|wait(", low) || out.savers.count(rank) > 0)
         continue;
       out.moves.push_back(line);
@@ -103,7 +111,8 @@ void find_moves(const Scene& scene, Stall& out) {
   for (const int line : book.find("core", "move").lines) {
     const int rank = book.at(line).rank;
     const bool said_no = matches_any("not saving|skip*sav|no improvement|leaving|complete|exiting", book.at(line).low);
-    if (rank >= 0 && said_no && line > out.saves.front() - 8 && line < out.first && out.movers.insert(rank).second)
+    if (rank >= 0 && said_no && meanwhile(book, line, out.saves.front() - 7, out.first - 1) &&
+        out.movers.insert(rank).second)
       out.moves.push_back(line);
   }
 }
@@ -146,6 +155,10 @@ std::vector<int> stall_signs(const Scene& scene) {
     out.push_back(line);
   }
   return told ? out : std::vector<int>{};
+}
+
+bool behind(const LogBook& book, int line, int other) {
+  return line > other && book.at(line).log == book.at(other).log;
 }
 
 Stall find_stall(const Scene& scene) {

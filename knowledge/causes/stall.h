@@ -24,6 +24,8 @@ struct Stall {
 const std::vector<Mark>& stall_marks();
 // Lines that say that somebody waits in vain; advice about what might happen is left out.
 std::vector<int> stall_signs(const Scene& scene);
+// The line stands below the other one in the same log; lines of two logs have no such order.
+bool behind(const LogBook& book, int line, int other);
 Stall find_stall(const Scene& scene);
 // Ranks that say the same with different whole numbers ("dataloader has 120 batches" / "... 119 batches").
 struct CountSplit {
