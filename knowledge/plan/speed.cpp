@@ -54,8 +54,13 @@ std::string_view bound_of(const SpeedPlan& p) {
   return p.elementwise_s > compute ? "memory_bandwidth" : "compute";
 }
 
-double model_flops_per_token(const ModelShape& m, const ParamCount& c, double seq) {
-  return 6 * c.matmul_active + 6 * m.layers * (m.q_width() + m.out_width()) * seq;
+// Operations a weight and token: forward, gradient of the input, gradient of the weight. Frozen weights have no last
+// one.
+constexpr double kTrainedFlops = 6, kFrozenFlops = 4;
+
+double model_flops_per_token(const ModelShape& m, const ParamCount& c, const Setting& s) {
+  const double weights = (is_lora(s) ? kFrozenFlops : kTrainedFlops) * c.matmul_active;
+  return weights + 6 * m.layers * (m.q_width() + m.out_width()) * s.seq;
 }
 
 // Steps of the mean padded batch; only tokens of examples count.
@@ -97,7 +102,7 @@ SpeedPlan plan_speed(const ModelShape& shape, const ParamCount& count, const Set
   p.step_s = micro * chunks;
   // Tokens of a data-parallel rank and step, over the GPUs that work on them.
   p.tokens_per_s = tokens * s.cp * chunks / p.step_s / (s.tp * s.pp * s.cp);
-  p.mfu = p.tokens_per_s * model_flops_per_token(shape, count, s.seq) / (m.gpu.peak_tflops * 1e12);
+  p.mfu = p.tokens_per_s * model_flops_per_token(shape, count, s) / (m.gpu.peak_tflops * 1e12);
   p.bound_by = bound_of(p);
   return p;
 }

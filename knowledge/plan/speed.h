@@ -9,7 +9,7 @@ namespace fx::knowledge::plan {
 
 struct SpeedPlan {
   double tokens_per_s = 0;    // per GPU: a data-parallel rank's rate divided over its tp, pp and cp ranks
-  double mfu = 0;             // model FLOPs (attention not halved for causality) over the GPU's peak
+  double mfu = 0;             // model FLOPs over the GPU's peak: attention whole, frozen weights without their gradient
   double step_s = 0;          // one optimizer step
   std::string_view bound_by;  // compute, memory_bandwidth, communication, offload, launch
   // Seconds per micro-batch on one rank.

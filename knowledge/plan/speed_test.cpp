@@ -43,6 +43,16 @@ TEST(Speed, TheRangeOfTheSpeedHoldsItAndSpansKernelsAndThreadsThatMayDiffer) {
   EXPECT_GT(ranks(R"({"gpu":"cpu","cpu_cores":2})"), ranks(R"({"gpu":"cpu","cpu_cores":2,"gpus_per_node":2})"));
 }
 
+TEST(Speed, ModelFlopsLeaveOutGradientsOfFrozenWeights) {
+  const auto flops = [](const char* training) {
+    const auto speed = plan_of(kLlama8, R"({"gpu":"H100"})", training).chosen.speed;
+    return speed.mfu / speed.tokens_per_s;
+  };
+  const double full = flops(R"({"method":"full","seq_len":128,"micro_batch":1})");
+  const double lora = flops(R"({"method":"lora","seq_len":128,"micro_batch":1})");
+  EXPECT_NEAR(lora / full, 4.0 / 6, 0.01);
+}
+
 TEST(Speed, AttentionInsideShortDocumentsCostsLess) {
   Json json = arguments(kLlama8, R"({"gpu":"H100"})", R"({"method":"lora","seq_len":8192,"micro_batch":1})");
   const auto seconds = [&] { return try_plan(json)->chosen.speed.attention_s; };
