@@ -74,17 +74,12 @@ class Interpreter : public Recorder {
   Object* first_inside(Node node);
   static bool is_unpacked(Node item);
   // operators.cpp
-  Object* unary(Node node);
-  Object* negation(Node node);
-  Object* augmented_assignment(Node node);
-  Object* binary(Node node);
-  Object* comparison(Node node);
+  Object *unary(Node node), *negation(Node node), *augmented_assignment(Node node);
+  Object *binary(Node node), *comparison(Node node);
   // containers.cpp
   Object* text(Node node);
   void parts_of_text(Node node, Object& whole);
-  Object* collection(Node node);
-  Object* dictionary(Node node);
-  Object* subscript(Node node);
+  Object *collection(Node node), *dictionary(Node node), *subscript(Node node);
   // comprehensions.cpp
   Object* comprehension(Node node);
   void comprehension_clauses(Node node, std::vector<Node> clauses, std::size_t next, const Action& inner);
@@ -136,7 +131,12 @@ class Interpreter : public Recorder {
   std::vector<std::pair<const Function*, Scope*>> stack_;
   Scope* scope_ = nullptr;
   const SourceFile* main_file_ = nullptr;
-  std::optional<std::pair<std::vector<Event>, const Frame*>> library_;  // the module level, if all it does is define
+  struct Library {
+    std::vector<Event> events;
+    std::vector<std::uint32_t> raises;
+    const Frame* frame;
+  };
+  std::optional<Library> library_;  // the module level, if all it does is define
   int depth_ = 0;
   bool picked_by_rank_ = false;    // a filter of the comprehension at hand asks for the rank
   std::size_t events_ = 0;         // of all traces that are done

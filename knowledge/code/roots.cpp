@@ -47,7 +47,9 @@ bool is_training_call(const Event& event) {
 
 // Leaves nothing behind that a function might change: no model, no group, no loop that was left.
 bool only_defines(const Event& event) {
-  return event.is(EventKind::kCall) || event.is(EventKind::kEnter) || event.is(EventKind::kLoop) ||
+  const bool returns = event.is(EventKind::kJump) && event.frame != nullptr && event.frame->function != nullptr &&
+                       (event.callee == "return" || event.callee == "raise");
+  return returns || event.is(EventKind::kCall) || event.is(EventKind::kEnter) || event.is(EventKind::kLoop) ||
          event.is(EventKind::kOperator) || event.is(EventKind::kSetItem) || event.is(EventKind::kSetAttribute);
 }
 
@@ -165,14 +167,15 @@ void Interpreter::end_trace() {
 
 void Interpreter::load_modules() {
   if (library_) {
-    trace_->events = library_->first;
-    frame_ = library_->second;
+    trace_->events = library_->events;
+    raises_ = library_->raises;
+    frame_ = library_->frame;
     return;
   }
   modules_.clear();
   class_objects_.clear();
   for (const auto& file : program_.files_) run_module(*file, false);
-  if (std::ranges::all_of(trace_->events, only_defines)) library_.emplace(trace_->events, frame_);
+  if (std::ranges::all_of(trace_->events, only_defines)) library_ = {trace_->events, raises_, frame_};
 }
 
 // A function alone; a method after its class's constructor.
