@@ -19,6 +19,7 @@ bool is_for_one_rank(std::string_view decorator) {
   const std::string_view name = last_part(decorator);
   if (name.starts_with("on_main") || name.starts_with("on_local_main") || name.starts_with("on_last_process"))
     return true;
+  if (name == "main_process" || name == "master_process" || name == "rank_zero" || name == "rank0") return true;
   const bool only = contains(name, "only");
   return only && (contains(name, "rank") || contains(name, "main") || contains(name, "master"));
 }

@@ -1,5 +1,6 @@
 // Functions of the files: what a call of one runs, and what its parameters get.
 #include <algorithm>
+#include <utility>
 
 #include "knowledge/code/interpreter.h"
 #include "knowledge/code/keep.h"
@@ -46,6 +47,16 @@ Object* rest_by_name(Recorder& run, const Arguments& given, const Scope& scope, 
   }
   if (given.has_unknown()) rest->members.emplace_back("**", run.unknown(name));
   return rest;
+}
+
+// `save(net)` under a condition, where save says that it takes an FSDP module: only there the net is one.
+Object* as_seen_here(Recorder& run, Object* model, Node name) {
+  Object* seen = run.make(Type::kModel, name);
+  seen->wrapped = model;
+  seen->parent = model->parent;
+  seen->name = model->name;
+  seen->sharding = std::exchange(model->sharding, Sharding::kNone);
+  return seen;
 }
 
 }  // namespace
@@ -164,7 +175,10 @@ Object* Interpreter::argument_for(Node parameter, const Function& function, cons
     value = unknown_parameter(parameter, function);
   }
   Object* main = main_of(value);
-  if (main->type == Type::kUnknown && type) value = typed(value, type, *function.file);
+  if (main->type == Type::kUnknown && type) {
+    value = typed(value, type, *function.file);
+    if (main->sharding != Sharding::kNone && guard_ != main->guard) value = as_seen_here(*this, main, name);
+  }
   if (main->type == Type::kUnknown && main->name.empty()) main->name = name.text();
   return value;
 }

@@ -9,6 +9,13 @@ void take_away(Object& object) {
   object.taints = static_cast<Taints>((object.taints & ~(kRank | kLocal | kUneven)) | kReduced);
 }
 
+// x.data, x.view(-1): what is written there is in x. nullptr: no view.
+Object* seen_through(const Object& view) {
+  if (view.name == "data" && view.parent != nullptr) return main_of(view.parent);
+  const bool same = view.callee == ".view" || view.callee == ".detach" || view.callee == ".view_as";
+  return same && view.receiver != nullptr ? main_of(view.receiver) : nullptr;
+}
+
 }  // namespace
 
 Taints taints_of(const Arguments& given) {
@@ -33,6 +40,7 @@ Taints opaque_taints(std::string_view name, Taints given) {
 void reduce(Object* value) {
   for (const Object* some : alternatives(value)) {
     auto* object = const_cast<Object*>(some);
+    if (Object* whole = seen_through(*object)) take_away(*whole);
     take_away(*object);
     for (Object* item : object->items) take_away(*item);
     for (auto& [name, item] : object->members) take_away(*item);

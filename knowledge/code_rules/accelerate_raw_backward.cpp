@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "base/text.h"
 #include "knowledge/code/names.h"
 #include "knowledge/code_rules/checks.h"
@@ -27,6 +29,14 @@ bool is_another_loop(const Object* loss) {
   return scaled || (models && !prepared);
 }
 
+// The other way of the same step: `if scaler: scaler.scale(loss).backward() else: accelerator.backward(loss)`.
+bool has_another_way(const Trace& trace, const Event& raw) {
+  return std::ranges::any_of(trace.events, [&](const Event& other) {
+    return other.is(EventKind::kBackward) && other.receiver != nullptr && goes_through_accelerate(other.receiver) &&
+           other.pass == raw.pass && !compatible(other, raw);
+  });
+}
+
 }  // namespace
 
 void accelerate_raw_backward(const Program& program, Findings& findings) {
@@ -37,7 +47,7 @@ void accelerate_raw_backward(const Program& program, Findings& findings) {
     if (!prepares) continue;
     for (const Event& event : trace.events) {
       if (event.is(EventKind::kBackward) && event.callee == ".backward" && !goes_through_accelerate(event.receiver) &&
-          !is_another_loop(event.receiver))
+          !is_another_loop(event.receiver) && !has_another_way(trace, event))
         findings.at(event);
     }
   }

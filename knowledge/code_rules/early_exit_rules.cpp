@@ -81,9 +81,13 @@ bool comes_from_own_data(const Trace& trace, const Event& jump, const Object* va
 
 // What can be imported is the same on all ranks.
 bool is_missing_import(const Guard& guard) {
+  if (guard.kind != GuardKind::kExcept) return false;
   const std::string_view clause = guard.test.text().substr(0, guard.test.text().find(':'));
-  return guard.kind == GuardKind::kExcept &&
-         (contains(clause, "ImportError") || contains(clause, "ModuleNotFoundError"));
+  if (contains(clause, "ImportError") || contains(clause, "ModuleNotFoundError")) return true;
+  const std::vector<Node> tried = guard.statement.child("body").children();
+  return !tried.empty() && std::ranges::all_of(tried, [](Node statement) {
+    return statement.is("import_statement") || statement.is("import_from_statement");
+  });
 }
 
 bool depends_on_own_data(const Trace& trace, const Event& jump, const Guard& guard) {
@@ -171,9 +175,19 @@ bool raises_in_a_helper(const Event& jump, const Guard& of_rank) {
          (function->file != of_rank.file || !within(of_rank.statement, function->node));
 }
 
+// Says that the program is wrong, which shows on the first run.
+bool is_a_slip(const Event& jump) {
+  const std::string_view raised = jump.node.first_child().text();
+  return jump.callee == "raise" && (raised.starts_with("TypeError") || raised.starts_with("NotImplementedError"));
+}
+
 // `if dist.get_rank() != int(os.environ["RANK"]): raise`: two things that ought to agree on every rank.
 bool compares_two_ranks(const Guard& guard) {
-  const Object* test = main_of(guard.value);
+  if (contains(guard.test.text(), "environ") && contains(guard.test.text(), "!=")) return true;
+  const Object* test = guard.value;
+  if (test != nullptr && test->type == Type::kUnion && test->callee == "and" && test->made_by != nullptr)
+    test = test->made_by->list.back().value;  // "RANK" in os.environ and os.environ["RANK"] != rank
+  test = main_of(test);
   if (test == nullptr || test->callee != "!=" || test->made_by == nullptr) return false;
   return std::ranges::none_of(test->made_by->list, [](const Argument& side) { return main_of(side.value)->constant; });
 }
@@ -232,7 +246,8 @@ void rank_guarded_exit(const Program& program, Findings& findings) {
     for (const Event& jump : trace.events) {
       if (!jump.is(EventKind::kJump) || !skips_some(jump, joint)) continue;
       const Guard* guard = rank_condition(jump, false);
-      if (guard == nullptr || spares_sharded_runs(*guard) || raises_in_a_helper(jump, *guard) || deals_out_items(jump))
+      if (guard == nullptr || spares_sharded_runs(*guard) || raises_in_a_helper(jump, *guard) || is_a_slip(jump) ||
+          deals_out_items(jump))
         continue;
       if (jump.callee == "raise" && (checks_a_range(*guard) || compares_two_ranks(*guard))) continue;
       const Event* skipped = skipped_joint(program, joint, trace, jump, *guard);

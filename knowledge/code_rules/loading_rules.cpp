@@ -6,6 +6,7 @@
 #include "knowledge/code_rules/accumulation.h"
 #include "knowledge/code_rules/checks.h"
 #include "knowledge/code_rules/origin.h"
+#include "knowledge/code_rules/participation.h"
 #include "knowledge/code_rules/processes.h"
 
 namespace fx::knowledge::checks {
@@ -205,7 +206,7 @@ void torch_load_per_rank(const Program& program, Findings& findings) {
       if (load.arguments->has_unknown() || differs_by_rank(load.arguments->get("f", 0))) continue;
       const Object* where = load.argument("map_location", 1);
       const Object* path = load.arguments->get("f", 0);
-      if ((where == nullptr || where->type == Type::kNone) && rank_guard(load) == nullptr &&
+      if ((where == nullptr || where->type == Type::kNone) && !may_be_for_one_rank(load) &&
           context_of(load, "torch.device") == nullptr) {
         findings.at(load, "No map_location.");
       } else if (is_set(load, "weights_only", -1, false) && path != nullptr &&

@@ -174,6 +174,10 @@ bool is_given_to_some(const Object* value, int depth) {
 
 // True: for the main rank only. False: for the others. Unclear conditions have no side.
 std::optional<bool> side_of(std::string_view written, bool side) {
+  for (std::size_t cut = written.find(" and "); cut != std::string_view::npos; cut = written.find(" and ")) {
+    const std::string_view first = written.substr(0, cut);  // dist.is_initialized() and not is_rank0()
+    written = names_a_rank(first) ? first : written.substr(cut + 5);
+  }
   std::string text = replace_all(std::string(written), " ", "");
   while (text.starts_with("not") && !text.starts_with("notin")) {
     text = text.substr(3);
@@ -272,6 +276,34 @@ const Guard* rank_condition(const Event& event, bool with_implied) {
     if ((with_implied || !guard->implied) && is_rank_test(*guard)) return guard;
   }
   return nullptr;
+}
+
+namespace {
+
+bool speaks_of_a_rank(std::string_view text) {
+  static constexpr std::array<std::string_view, 11> kWords = {"main",        "master",      "rank",        "primary",
+                                                              "chief",       "leader",      "writer",      "zero",
+                                                              "coordinator", "should_save", "should_write"};
+  return std::ranges::any_of(kWords, [&](std::string_view word) { return contains_ignoring_case(text, word); });
+}
+
+// write = team.rank == 0 if sharded else True
+bool was_made_of_a_rank(const Object* value) {
+  return std::ranges::any_of(alternatives(value), [](const Object* one) {
+    const bool plain = one->node.is("comparison_operator") || one->node.is("attribute") ||
+                       one->node.is("not_operator") || one->node.is("boolean_operator");
+    return plain && speaks_of_a_rank(one->node.text());
+  });
+}
+
+}  // namespace
+
+bool may_be_for_one_rank(const Event& event) {
+  for (const Guard* guard = event.guard; guard != nullptr; guard = guard->outer) {
+    if ((guard->taints & kRank) != 0 || speaks_of_a_rank(guard->test.text()) || was_made_of_a_rank(guard->value))
+      return true;
+  }
+  return false;
 }
 
 bool other_branch_matches(const Trace& trace, const Event& event, const Guard& guard) {

@@ -24,6 +24,8 @@ bool spares_sharded_runs(const code::Guard& guard);
 const code::Guard* rank_condition(const code::Event& event, bool with_implied);
 // The other branch of the condition makes the same call, or a second condition lets the other ranks make theirs.
 bool other_branch_matches(const code::Trace& trace, const code::Event& event, const code::Guard& guard);
+// A condition may well be about the rank although its value was not seen: its words say so.
+bool may_be_for_one_rank(const code::Event& event);
 // The event, or the call below the condition that leads to it.
 std::pair<const code::SourceFile*, code::Node> below(const code::Event& event, const code::Guard& guard);
 bool within(code::Node inner, code::Node outer);

@@ -79,8 +79,23 @@ void process_group_not_destroyed(const Program& program, Findings& findings) {
   }
 }
 
+namespace {
+
+// A job on one host that picks its port itself.
+bool finds_a_port(const Program& program) {
+  return std::ranges::any_of(program.traces(), [](const Trace& trace) {
+    return std::ranges::any_of(trace.events, [](const Event& event) {
+      return (event.is(EventKind::kCall) || event.is(EventKind::kEnter)) && contains(event.callee, "port") &&
+             (contains(event.callee, "free") || contains(event.callee, "open") || contains(event.callee, "unused"));
+    });
+  });
+}
+
+}  // namespace
+
 void hardcoded_rendezvous(const Program& program, Findings& findings) {
-  if (program.calls("torch.multiprocessing.spawn") || !reads_launcher_variables(program)) return;
+  if (program.calls("torch.multiprocessing.spawn") || finds_a_port(program) || !reads_launcher_variables(program))
+    return;
   for (const Trace& trace : program.traces()) {
     for (const Event& event : trace.events) {
       if (!is_unconditional(event)) continue;

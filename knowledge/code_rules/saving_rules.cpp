@@ -7,6 +7,7 @@
 #include "knowledge/code_rules/accumulation.h"
 #include "knowledge/code_rules/checks.h"
 #include "knowledge/code_rules/origin.h"
+#include "knowledge/code_rules/participation.h"
 #include "knowledge/code_rules/processes.h"
 
 namespace fx::knowledge::checks {
@@ -130,32 +131,24 @@ bool is_fixed_path(const Object* path) {
   });
 }
 
-bool speaks_of_a_rank(std::string_view text) {
-  static constexpr std::array<std::string_view, 12> kWords = {
-      "main",   "master", "rank",        "primary",     "chief",        "leader",
-      "writer", "zero",   "coordinator", "should_save", "should_write", "world_size"};
-  return std::ranges::any_of(kWords, [&](std::string_view word) { return contains_ignoring_case(text, word); });
-}
-
-// write = team.rank == 0 if sharded else True
-bool was_made_of_a_rank(const Object* value) {
-  return std::ranges::any_of(alternatives(value), [](const Object* one) {
-    const bool plain = one->node.is("comparison_operator") || one->node.is("attribute") ||
-                       one->node.is("not_operator") || one->node.is("boolean_operator");
-    return plain && speaks_of_a_rank(one->node.text());
-  });
-}
-
 // A condition that may well be about the rank although its value was not seen.
 bool may_be_rank_guarded(const Event& event) {
+  if (may_be_for_one_rank(event)) return true;
   for (const Guard* guard = event.guard; guard != nullptr; guard = guard->outer) {
-    if ((guard->taints & kRank) != 0) return true;
     // `if state:` after a gather: the full state is handed to rank 0 only, the others get an empty one.
     const Object* tested = main_of(guard->value);
     if (tested != nullptr && tested->callee == "not") tested = main_of(tested->receiver);
     if (tested != nullptr && tested->type == Type::kStateDict && ends_with_part(tested->callee, "get_model_state_dict"))
       return true;
-    if (speaks_of_a_rank(guard->test.text()) || was_made_of_a_rank(guard->value)) return true;
+    if (contains_ignoring_case(guard->test.text(), "world_size")) return true;
+  }
+  return false;
+}
+
+// A unit test writes into a folder of its own.
+bool in_a_test(const Event& event) {
+  for (const Frame* frame = event.frame; frame != nullptr; frame = frame->caller) {
+    if (frame->function != nullptr && frame->function->name.starts_with("test_")) return true;
   }
   return false;
 }
@@ -195,7 +188,7 @@ void sharded_state_torch_save(const Program& program, Findings& findings) {
 void all_ranks_write_same_file(const Program& program, Findings& findings) {
   for (const Trace& trace : program.traces()) {
     for (const Event& write : trace.events) {
-      if (!writes(write) || may_be_rank_guarded(write)) continue;
+      if (!writes(write) || may_be_rank_guarded(write) || in_a_test(write)) continue;
       const Object* path = path_of(write);
       if (!is_fixed_path(path) || differs_by_rank(path) || !all_ranks_come(trace, write)) continue;
       const bool reported = is_torch_save(write) && holds_local_shards(program, trace, write.arguments->get("obj", 0));
