@@ -238,6 +238,9 @@ TEST(HealthyLogs, AreNoLogsOfOtherPrograms) {
        "src/wrap.cpp:3:10: fatal error: nccl.h: No such file or directory\nninja: build stopped: subcommand failed.\n",
        "#12 RUN pip install deepspeed\n#12 31.1 ERROR: Could not install packages due to an OSError: [Errno 28] No "
        "space left on device\n",
+       "user: my loss is nan, how do I shard with FSDP?\nassistant: lower the learning rate, then use fully_shard\n",
+       "commit 0123456789abcdef0123456789abcdef01234567\nAuthor: A <a@b.c>\n    FSDP: no NaN loss in fp16\ncommit "
+       "1123456789abcdef0123456789abcdef01234567\nAuthor: B <a@b.c>\n    NCCL timeout raised\n docs/loss-not-scaled.md | 20 ++\n a.md | 2 +\n",
        "Collecting nvidia-nccl-cu12==2.20.5 (from torch)\nInstalling collected packages: torch, deepspeed\n",
        "Step 7/12 : RUN pip install torch\nERROR: Could not install packages: [Errno 28] No space left on device\n",
        "slurmstepd: error: *** JOB 9 ON n1 CANCELLED AT 2026-11-30T00:00:00 DUE TO TIME LIMIT ***\nblast failed\n"}) {

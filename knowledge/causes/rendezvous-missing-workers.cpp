@@ -53,7 +53,7 @@ Claim evaluate(const Scene& s, const MarkView& m) {
 CauseRule rendezvous_missing_workers() {
   return {"rendezvous-missing-workers",
           {{"counted",
-            "clients joined|worker_count=|workers joined|nodes joined|joined*out of"
+            "clients joined|worker_count=|workers joined|nodes joined|joined*out of|joined * of"
             "|of*workers*connected|participants|of*ranks joined|agents joined"
             "|still waiting for*worker|waiting for*more nodes|nodes have joined|ranks have joined"
             "|of*nodes*ready|waiting nodes "},

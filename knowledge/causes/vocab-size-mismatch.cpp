@@ -36,16 +36,18 @@ Claim evaluate(const Scene& s, const MarkView& m) {
 }  // namespace
 
 CauseRule vocab_size_mismatch() {
-  return {"vocab-size-mismatch",
-          {{"table",
-            "error*word_embeddings*expected (*got (|error*embed_tokens*expected (*got (|error*lm_head*expected (*got (|"
-            "error*wte*expected (*got (|error*output_layer*expected (*got ("},
-           {"tensor",
-            "size of tensor a (|shape mismatch|sizes do not match|size mismatch|cannot copy*shape"
-            "|shape of tensor|expected shape"},
-           {"vocab", "vocab|embed_tokens|lm_head|resize_token|word_embeddings|wte|tokenizer|padding*multiple"},
-           {"load", "load|resum|checkpoint"}},
-          evaluate};
+  return {
+      "vocab-size-mismatch",
+      {{"table",
+        "error*word_embeddings*expected (*got (|error*embed_tokens*expected (*got (|error*lm_head*expected (*got (|"
+        "error*vocab size*differ|error*vocab size*match|error*vocab size*!=|error*vocab_size*!=|error*vocab*mismatch|"
+        "error*wte*expected (*got (|error*output_layer*expected (*got ("},
+       {"tensor",
+        "size of tensor a (|shape mismatch|sizes do not match|size mismatch|cannot copy*shape"
+        "|shape of tensor|expected shape"},
+       {"vocab", "vocab|embed_tokens|lm_head|resize_token|word_embeddings|wte|tokenizer|padding*multiple"},
+       {"load", "load|resum|checkpoint"}},
+      evaluate};
 }
 
 }  // namespace fx::knowledge

@@ -10,7 +10,7 @@ namespace fx::knowledge {
 const std::vector<Mark>& scope_marks() {
   static const std::vector<Mark> marks{
       {"distributed",
-       "torch.distributed|model_worker/|trainer_worker/|consumed samples:|update_weight|the server socket has failed|grpo step|grpo_|grpo trainer|distributed-world-size|training on * gpus|building train, validation|rayactor|(rolloutmanager|ppo_train|fsdpworker|actor/grad_norm|actor/pg_loss|timing_s/|raytaskerror|ray.exceptions|(taskrunner|(workerdict|nemo i]|nemo w]|nemo e]|composer.cli|composer.checkpoint|composer.trainer|composer.utils|composer.core|model_parallel_size|mp_rank_0|composer/|torchtune|torchtitan|verl.|verl/|llamafactory|"
+       "torch.distributed|rendezvous|model_worker/|trainer_worker/|consumed samples:|update_weight|the server socket has failed|grpo step|grpo_|grpo trainer|distributed-world-size|training on * gpus|building train, validation|rayactor|(rolloutmanager|ppo_train|fsdpworker|actor/grad_norm|actor/pg_loss|timing_s/|raytaskerror|ray.exceptions|(taskrunner|(workerdict|nemo i]|nemo w]|nemo e]|composer.cli|composer.checkpoint|composer.trainer|composer.utils|composer.core|model_parallel_size|mp_rank_0|composer/|torchtune|torchtitan|verl.|verl/|llamafactory|"
        "llama-factory|info:swift|swift sft|axolotl|openrlhf|colossalai|gloo|\"module.|'module.|_orig_mod.| ddp|torch/"
        "distributed|torchrun|torchelastic|processgroupnccl|processgroupgloo|init_process_group|[c10d]|nccl|fsdp"
        "|fully_shard|fullysharded|deepspeed|accelerate "
@@ -100,6 +100,15 @@ bool is_test_run(const LogBook& book, bool ranked) {
   return book.find("core", "test_run").lines.size() >= 2 && !ranked;
 }
 
+// A conversation or a history of commits speaks of failures; nothing in it ran.
+bool is_talk(const LogBook& book, bool has_losses, bool ranked) {
+  if (has_losses || ranked) return false;
+  const auto talk = std::count_if(book.lines.begin(), book.lines.end(), [](const LogLine& line) {
+    return begins_with_any(line.low, {"user:", "assistant:", "author: ", "human:"});
+  });
+  return talk >= 2;
+}
+
 Scope find_scope(const LogBook& book, bool has_losses) {
   Scope scope;
   const bool torch = static_cast<bool>(book.find("core", "elsewhere_torch"));
@@ -137,7 +146,7 @@ Scope find_scope(const LogBook& book, bool has_losses) {
   // A server's own log may carry ranks (tensor parallelism): then a trainer must speak, too.
   const bool trains_too = scope.training || static_cast<bool>(book.find("core", "rl_trainer"));
   scope.applicable = scope.serving ? trains_too && (scope.distributed || has_losses)
-                     : benchmark || is_test_run(book, ranked)
+                     : benchmark || is_test_run(book, ranked) || is_talk(book, has_losses, ranked)
                          ? false
                          : scope.distributed || ((scope.training || launched) && (torch || has_losses));
   return scope;

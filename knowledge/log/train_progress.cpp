@@ -14,6 +14,7 @@ std::optional<double> loss_in(std::string_view low) {
     // loss_scale, loss_impl and the like are settings.
     std::string_view rest = low.substr(at + 4, 40);
     if (rest.substr(0, 6) == "_scale" || rest.substr(0, 6) == " scale" || rest.substr(0, 5) == "_impl") continue;
+    if (rest.substr(0, 1) == "-" && rest.size() > 1 && rest[1] >= 'a' && rest[1] <= 'z') continue;  // part of a name
     const auto value = rest.find_first_of(":=| ");
     if (value == std::string_view::npos) continue;
     rest.remove_prefix(value);
