@@ -153,6 +153,29 @@ Object* Interpreter::bound_method(Object* method, Node node) {
   return bound;
 }
 
+// @singledispatchmethod: one of those that are registered under its name, by the class of what it is given.
+Object* Interpreter::with_others(const Class& owner, Object* method, Node node) {
+  if (method->function == nullptr || std::ranges::none_of(method->function->decorators, [](std::string_view decorator) {
+        return ends_with_part(decorator, "singledispatchmethod");
+      }))
+    return method;
+  Object* all = method;
+  for (const Function* other : owner.methods) {
+    const bool registered = std::ranges::any_of(other->decorators, [&](std::string_view decorator) {
+      return ends_with_part(decorator, "register") &&
+             decorator.substr(0, decorator.size() - sizeof(".register") + 1) == method->name;
+    });
+    if (!registered) continue;
+    Object* one = make(Type::kMethod, node);
+    one->function = other;
+    one->receiver = method->receiver;
+    one->name = method->name;
+    one->scope = method->scope;
+    all = join(all, one, 0);
+  }
+  return all;
+}
+
 Object* Interpreter::attribute_of_class(const Class& owner, Object* self, std::string_view name, Node node) {
   const Object* held = class_object(owner);
   if (Object* found = held->member(name)) return found;
@@ -174,7 +197,7 @@ Object* Interpreter::attribute_of_class(const Class& owner, Object* self, std::s
       }
     }
     if (self == nullptr && method->receiver == nullptr) method->type = Type::kFunction;
-    if (self != nullptr && method->type == Type::kMethod) return bound_method(method, node);
+    if (self != nullptr && method->type == Type::kMethod) return with_others(owner, bound_method(method, node), node);
     return method;
   }
   for (const Class* base : owner.base_classes) {

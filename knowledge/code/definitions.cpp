@@ -1,5 +1,8 @@
 // Names that statements bind to functions, classes and modules.
+#include <algorithm>
+
 #include "knowledge/code/interpreter.h"
+#include "knowledge/code/names.h"
 
 namespace fx::knowledge::code {
 
@@ -11,6 +14,17 @@ Flow Interpreter::define(Node node) {
     object->scope = scope_;
     object->name = found->second->name;
     scope_->set(object->name, decorated(object));
+    // @walk.register of a @singledispatch function: calls of walk may run this one.
+    for (const std::string_view decorator : found->second->decorators) {
+      if (!decorator.ends_with(".register")) continue;
+      const std::string_view name = decorator.substr(0, decorator.size() - sizeof(".register") + 1);
+      Object* first = scope_->find(name);
+      const Function* base = first == nullptr ? nullptr : main_of(first)->function;
+      if (base != nullptr && std::ranges::any_of(base->decorators, [](std::string_view of) {
+            return ends_with_part(of, "singledispatch");
+          }))
+        scope_->set(name, join(first, object, 0));
+    }
   }
   if (const auto found = file_->class_at.find(inner.index()); found != file_->class_at.end())
     scope_->set(found->second->name, class_object(*found->second));

@@ -59,11 +59,20 @@ Object* as_seen_here(Recorder& run, Object* model, Node name) {
   return seen;
 }
 
+bool is_for_a_part(const Arguments& given) {
+  return std::ranges::any_of(given.list, [](const Argument& argument) {
+    const Object* value = main_of(argument.value);
+    return value->type == Type::kModel && value->element;
+  });
+}
+
 }  // namespace
 
 Object* Interpreter::invoke(const Function& function, Object* self, Scope* defined_in, Arguments& given, Node node) {
   // The same function from another place of definition, as the wrapper that a decorator makes, is another one.
-  const bool again = std::ranges::find(stack_, std::pair(&function, defined_in)) != stack_.end();
+  const auto running = std::ranges::count(stack_, std::pair(&function, defined_in));
+  // Of a walk down a tree of modules one step is seen: visit(model), and visit(child) inside of it.
+  const bool again = running > (pass_ == 1 && is_for_a_part(given) ? 1 : 0);
   if (again || stack_.size() >= kMaxCalls || spent()) {
     if (!again) trace_->complete = false;
     return unknown(node, taints_of(given));

@@ -93,7 +93,7 @@ class Interpreter : public Recorder {
   void set_item(Object* object, Object* key, Object* value, Node node);
   // attributes.cpp
   Object* attribute_of_class(const Class& owner, Object* self, std::string_view name, Node node);
-  Object* bound_method(Object* method, Node node);
+  Object *bound_method(Object*method, Node node), *with_others(const Class&owner, Object*method, Node node);
   Object* class_object(const Class& owner);
   Object* part(Object* owner, std::string_view name, Node node);
   // items.cpp

@@ -248,5 +248,26 @@ TEST(Interpreter, TurnsOfAnInnerLoopBelongToTheTurnAround) {
   EXPECT_FALSE(same_turn(*works[1], *begins[1]));
 }
 
+TEST(Interpreter, OfAWalkDownAModuleTwoLevelsRun) {
+  const auto program = program_of(
+      "import torch\nfrom torch.distributed.fsdp import fully_shard\n"
+      "def walk(part):\n    for inner in part.children():\n        walk(inner)\n    fully_shard(part)\n"
+      "net = torch.nn.Linear(1, 1)\nwalk(net)\n");
+  const auto shards = events_of(*program, EventKind::kShard);
+  ASSERT_EQ(shards.size(), 2u);
+  EXPECT_TRUE(shards[0]->subject->element);
+  EXPECT_FALSE(shards[1]->subject->element);
+}
+
+TEST(Interpreter, RegisteredFunctionsRunWhereTheirBaseIsCalled) {
+  const auto program = program_of(
+      "from functools import singledispatch\n"
+      "@singledispatch\ndef show(some):\n    dist.barrier()\n"
+      "@show.register\ndef _(some: int):\n    dist.all_reduce(some)\n"
+      "show(1)\n");
+  EXPECT_EQ(program->traces().size(), 1u);
+  EXPECT_EQ(events_of(*program, EventKind::kCollective).size(), 2u);
+}
+
 }  // namespace
 }  // namespace fx::knowledge::code

@@ -71,6 +71,30 @@ void check_picked_root(const Trace& trace, const Event& outer, Findings& finding
   }
 }
 
+// A condition of the walk decides for each module, and nothing says that it holds for this one.
+bool is_chosen(const Event& shard) {
+  if (shard.frame == nullptr || shard.frame->function == nullptr) return false;
+  const Node body = shard.frame->function->node;
+  for (const Guard* guard = shard.guard; guard != nullptr; guard = guard->outer) {
+    const bool of_the_walk =
+        guard->file == shard.file && guard->statement.begin() >= body.begin() && guard->statement.end() <= body.end();
+    if (!of_the_walk) continue;
+    const auto classes = classes_asked_for(guard, shard.subject);
+    const Object* module = core_of(shard.subject);
+    if (std::ranges::none_of(classes, [&](const Object* of) { return is_instance(module, of); })) return true;
+  }
+  return false;
+}
+
+// visit(part) and visit(inner), or two turns of a loop that a recursive generator drives.
+bool of_one_walk(const Event& outer, const Event& inner) {
+  if (outer.node == inner.node) return true;
+  for (const Loop* loop = outer.loop; loop != nullptr; loop = loop->outer) {
+    if (inside(inner, loop)) return true;
+  }
+  return false;
+}
+
 bool may_be_wrapped_elsewhere(const Trace& trace, const Object* model) {
   return std::ranges::any_of(trace.events, [&](const Event& event) {
     if (!event.is(EventKind::kCall) || event.arguments == nullptr || event.callee.starts_with("torch.")) return false;
@@ -105,6 +129,7 @@ void root_sharded_before_blocks(const Program& program, Findings& findings) {
       check_picked_root(trace, outer, findings);
       for (const Event& inner : trace.events) {
         if (inner.index <= outer.index || !is_fsdp2(inner) || inner.pass != 1 || !compatible(outer, inner)) continue;
+        if (of_one_walk(outer, inner) && is_chosen(outer)) continue;
         for (const Object* unit : shard_units(inner)) {
           if (strictly_inside(unit, outer.subject) && shard_units(outer).size() == 1)
             findings.at(outer, "A part of it is sharded later, in line " + std::to_string(inner.line()) + ".");
