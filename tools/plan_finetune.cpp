@@ -40,8 +40,8 @@ Json memory_json(const MemoryPlan& m) {
   return out;
 }
 
-const char* dtype(double bytes) {
-  return bytes > 2 ? "fp32" : "bf16";
+const char* dtype(double bytes, const Setting& s) {
+  return bytes > 2 ? "fp32" : s.fp16 ? "fp16" : "bf16";
 }
 
 // In the words of the arguments, so that it can be asked again as it is.
@@ -55,9 +55,9 @@ Json setting_json(const Setting& s, const Machine& machine) {
               {"seq_len", whole(s.seq)},
               {"micro_batch", whole(s.micro_batch)},
               {"grad_accum", whole(s.grad_accum)},
-              {"param_dtype", dtype(s.param_bytes)},
-              {"reduce_dtype", dtype(s.reduce_bytes)},
-              {"master_dtype", dtype(s.master_bytes)},
+              {"param_dtype", dtype(s.param_bytes, s)},
+              {"reduce_dtype", dtype(s.reduce_bytes, s)},
+              {"master_dtype", dtype(s.master_bytes, s)},
               {"optimizer", to_string(s.optimizer)},
               {"attention", to_string(s.attention)},
               {"loss_impl", to_string(s.loss)},

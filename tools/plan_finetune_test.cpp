@@ -43,6 +43,24 @@ TEST(PlanFinetune, AnswersWithTheAgreedFields) {
   EXPECT_FALSE(out["recommendations"].empty());
 }
 
+TEST(PlanFinetune, ACardWithoutBf16ComputesInFp16AndSaysSo) {
+  const char* card =
+      R"("hardware":{"gpu":"T4","gpus_per_node":2},"files":["accelerate"],"training":{"method":"qlora","seq_len":512)";
+  const Json out = answer(arguments((std::string(card) + "}").c_str()).c_str());
+  EXPECT_EQ(out["settings"]["param_dtype"], "fp16");
+  EXPECT_EQ(out["settings"]["master_dtype"], "fp32");
+  EXPECT_NE(out["files"]["accelerate"].dump().find("mixed_precision: fp16"), std::string::npos);
+  const Json told = answer(arguments((std::string(card) + R"(,"param_dtype":"bf16"})").c_str()).c_str());
+  EXPECT_EQ(told["settings"]["param_dtype"], "bf16");
+  EXPECT_NE(told.dump().find("emulates bf16"), std::string::npos);
+}
+
+TEST(PlanFinetune, AdaptersInSteadOfAllWeightsDoNotClaimAnEightBitOptimizer) {
+  const Json out = answer(arguments(R"("hardware":{"gpu":"T4"},"training":{"seq_len":512})").c_str());
+  ASSERT_EQ(out["settings"]["optimizer"], "adamw");
+  EXPECT_EQ(out.dump().find("8 bits"), std::string::npos);
+}
+
 // What a file says about one field against what the plan says.
 template <class T>
 void differ(const std::string& name, const std::optional<T>& file, const T& plan, std::string& text) {

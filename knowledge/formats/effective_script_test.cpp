@@ -101,5 +101,13 @@ TEST(Effective, EnvironmentFileDecidesRanksAndAccelerateSettings) {
              {{"strategy", R"("fsdp1")"}, {"reshard_after_forward", "false"}});
 }
 
+TEST(Effective, ValuesOfAnEnvironmentFileNeedNoQuotes) {
+  const std::string text = "NNODES=2\nNPROC_PER_NODE=8\nAPI_TOKEN=<yours>\nRUN_NAME=second try\n";
+  EXPECT_EQ(read_input(text, "conf/.env.train", {}).format, kEnvFile);
+  EXPECT_TRUE(read_input(text, "train.env", {}).applicable);
+  EXPECT_FALSE(read_input("NNODES=2 make all\n", "build.sh", {}).applicable);
+  EXPECT_FALSE(read_input("NNODES=2\nmake all\n", ".env", {}).applicable);
+}
+
 }  // namespace
 }  // namespace fx::knowledge

@@ -209,6 +209,17 @@ bool is_training_variable(std::string_view name) {
   return false;
 }
 
+// A file of variables as Docker and python-dotenv read it, values unquoted: a shell would see commands in some.
+bool is_dotenv(const Input& input) {
+  const std::string_view path = input.filename;
+  const std::string_view name = path.substr(path.find_last_of('/') + 1);
+  if (name.substr(0, 4) != ".env" && !(name.size() > 4 && name.substr(name.size() - 4) == ".env")) return false;
+  return std::ranges::all_of(split_lines(input.text), [](std::string_view raw) {
+    const auto line = trim(raw);
+    return line.empty() || line.front() == '#' || is_env_line(line);
+  });
+}
+
 }  // namespace
 
 void recognise_structured(Input& input, const KeyNames& names) {
@@ -245,7 +256,7 @@ void recognise_script(Input& input) {
   add(kTrainerCli, has_program_flag(input, "fsdp") || has_program_flag(input, "per_device_train_batch_size"));
   add(kAccelerateLaunch, accelerate);
   add(kTorchrunCommand, torchrun);
-  if (!input.applicable && input.script.only_assignments) {
+  if (!input.applicable && (input.script.only_assignments || is_dotenv(input))) {
     for (const auto& assignment : input.script.assignments) add(kEnvFile, is_training_variable(assignment.name));
   }
   if (input.applicable) input.formats |= kShell;

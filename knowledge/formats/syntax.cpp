@@ -23,13 +23,6 @@ std::size_t yaml_key_end(std::string_view line) {
   return end + 1 == line.size() || line[end + 1] == ' ' || line[end + 1] == '\t' || line[end + 1] == '\r' ? end : 0;
 }
 
-bool is_env_line(std::string_view line) {
-  if (line.substr(0, 7) == "export ") line.remove_prefix(7);
-  std::size_t end = 0;
-  while (end < line.size() && is_word(line[end])) ++end;
-  return end > 0 && std::isdigit(static_cast<unsigned char>(line[0])) == 0 && end < line.size() && line[end] == '=';
-}
-
 bool is_toml_table(std::string_view line) {
   if (line.size() < 3 || line.front() != '[') return false;
   const auto close = line.find(']');
@@ -131,6 +124,13 @@ void scan_line_keys(std::string_view text, bool toml, KeyNames& out) {
 }
 
 }  // namespace
+
+bool is_env_line(std::string_view line) {
+  if (line.substr(0, 7) == "export ") line.remove_prefix(7);
+  std::size_t end = 0;
+  while (end < line.size() && is_word(line[end])) ++end;
+  return end > 0 && std::isdigit(static_cast<unsigned char>(line[0])) == 0 && end < line.size() && line[end] == '=';
+}
 
 std::string guess_syntax(std::string_view text, std::string_view filename) {
   if (text.substr(0, 3) == "\xEF\xBB\xBF") text.remove_prefix(3);

@@ -88,7 +88,7 @@ std::string accelerate_yaml(const Plan& plan) {
   }
   if (s.compile) out += "dynamo_config:\n  dynamo_backend: INDUCTOR\n";
   out += "downcast_bf16: 'no'\nmachine_rank: 0\nmain_training_function: main\n";
-  out += std::string("mixed_precision: ") + (s.param_bytes > 2 ? "'no'" : m.gpu.has_bf16 ? "bf16" : "fp16") + "\n";
+  out += std::string("mixed_precision: ") + (s.param_bytes > 2 ? "'no'" : s.fp16 ? "fp16" : "bf16") + "\n";
   out += "num_machines: " + whole(m.nodes) + "\nnum_processes: " + whole(m.world()) +
          "\nrdzv_backend: static\nsame_network: true\n";
   out += std::string("use_cpu: ") + yes(m.cpu) + "\n";

@@ -142,6 +142,14 @@ void add_fp32(const Plan& plan, std::vector<std::string>& out) {
   out.emplace_back(text);
 }
 
+void add_bf16(const Plan& plan, std::vector<std::string>& out) {
+  const Setting& s = plan.chosen.setting;
+  if (plan.machine.cpu || plan.machine.gpu.has_bf16 || s.param_bytes > 2 || s.fp16) return;
+  out.push_back(
+      plan.machine.gpu.name +
+      " has no bf16 units: PyTorch emulates bf16 there, far slower than planned. Take fp16 with loss scaling.");
+}
+
 void add_offload(const Plan& plan, std::vector<std::string>& out) {
   if (!plan.chosen.setting.offload || plan.machine.cpu) return;
   out.push_back(
@@ -163,6 +171,7 @@ void set_limits(Plan& plan) {
   add_gradients(plan, plan.limits);
   add_graph_weights(plan, plan.limits);
   add_fp32(plan, plan.limits);
+  add_bf16(plan, plan.limits);
   add_offload(plan, plan.limits);
 }
 

@@ -55,7 +55,8 @@ void set_dtypes(const TrainingArgs& t, const Machine& m, Resolved& out) {
   s.amp_asked = t.amp.value_or(false);
   s.wide_params = s.amp_asked && t.param_dtype == "fp32" && !m.cpu;
   s.param_bytes = s.wide_params ? 2 : dtype_bytes(t.param_dtype.value_or("bf16"));
-  if (!t.param_dtype && !m.gpu.has_bf16) out.assumed.push_back("fp16 compute: " + m.gpu.name + " has no bf16 units");
+  s.fp16 = t.param_dtype ? t.param_dtype == "fp16" : !m.gpu.has_bf16 && !m.cpu;
+  if (!t.param_dtype && s.fp16) out.assumed.push_back("fp16 compute: " + m.gpu.name + " has no bf16 units");
   s.reduce_bytes = t.reduce_dtype ? dtype_bytes(*t.reduce_dtype) : 4;
   s.reduce_asked = t.reduce_dtype.has_value();
   const bool low_reduce = t.reduce_dtype && *t.reduce_dtype != "fp32";

@@ -151,7 +151,8 @@ void explain_reach(const Candidate& usual, const Candidate& now, const Machine& 
         "fp32 master weights do not fit: the plan trains in the compute dtype alone, at some risk to the loss. " +
         before);
   }
-  if (b.optimizer != a.optimizer) reasons.push_back("The optimizer keeps its states in 8 bits. " + before);
+  if (b.optimizer == Optimizer::kAdamw8bit && a.optimizer != b.optimizer)
+    reasons.push_back("The optimizer keeps its states in 8 bits. " + before);
   if (b.offload && !a.offload) reasons.push_back("State lives in host memory, which costs speed. " + before);
   if (b.pp > a.pp) reasons.push_back("Layers are split into a pipeline. " + before);
   if (b.method != a.method) {

@@ -47,6 +47,7 @@ struct Setting {
   double document = 0;  // tokens that attention stays within; 0: the whole sequence
   double example = 0;   // mean tokens of an example, in batches padded to their longest one; 0: all have seq tokens
   double param_bytes = 2, reduce_bytes = 4, master_bytes = 4;  // bytes an element
+  bool fp16 = false;                                           // elements of 2 bytes are fp16, not bf16
   bool amp = false;
   bool amp_asked = false, reduce_asked = false;  // by the caller, not assumed
   bool wide_shards = false;                      // frozen weights lie in fp32 shards and are cast as they are gathered
