@@ -63,6 +63,22 @@ TEST(Plan, SaysWhenFsdpIsTheWrongTool) {
             "fsdp");
 }
 
+TEST(Plan, ExpertsBelongOnExpertParallelismUnlessTheirGathersHide) {
+  const auto hides = [](const char* more) {
+    const Plan plan = plan_of(
+        R"({"model_type":"mixtral","hidden_size":4096,"num_hidden_layers":32,"num_attention_heads":32,
+        "num_key_value_heads":8,"intermediate_size":14336,"vocab_size":32000,"num_local_experts":8,"num_experts_per_tok":2})",
+        R"({"gpu":"H100","gpus_per_node":8,"nodes":8})",
+        (std::string(R"({"method":"full","sharding":"fsdp2","activation_checkpointing":"full",)") + more + "}")
+            .c_str());
+    EXPECT_EQ(plan.strategy, "megatron-style ep/pp");
+    return std::ranges::any_of(plan.reasons,
+                               [](const std::string& r) { return r.find("gathers hide") != std::string::npos; });
+  };
+  EXPECT_TRUE(hides(R"("seq_len":8192,"micro_batch":4)"));
+  EXPECT_FALSE(hides(R"("seq_len":512,"micro_batch":1)"));
+}
+
 TEST(Plan, ChoosesWhatIsMissingSoThatItFits) {
   for (const char* gpu : {"H100", "A100-40GB", "RTX 4090"}) {
     const Plan plan = plan_of(kLlama8, (std::string(R"({"gpu":")") + gpu + R"(","gpus_per_node":8})").c_str(),

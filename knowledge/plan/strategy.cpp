@@ -11,6 +11,8 @@ constexpr double kDdpSpare = 0.20;
 // Mixture-of-experts models whose experts are gathered for this many times the parameters a token uses belong on expert
 // parallelism.
 constexpr double kExpertRatio = 3;
+// Gathers that take less of a step than this in the open cost next to nothing.
+constexpr double kHiddenShare = 0.1;
 
 std::string number(const char* format, double a, double b = 0, double c = 0) {
   char text[300];
@@ -59,6 +61,14 @@ bool experts_are_right(Plan& plan) {
             "torchtitan), and FSDP for the dense part only."
           : "Use expert parallelism with grouped products (Megatron, NeMo, torchtitan), and FSDP for the "
             "dense part.");
+  const SpeedPlan& speed = plan.chosen.speed;
+  const double micro_s = speed.step_s / s.grad_accum;
+  if (speed.exposed_comm_s < kHiddenShare * micro_s) {
+    plan.reasons.push_back(number(
+        "With the settings planned here the gathers hide behind arithmetic (%.0f of %.0f ms a micro-batch are in the "
+        "open): FSDP alone will do for a run of this size. Fewer tokens a GPU or slower links would show them.",
+        1e3 * speed.exposed_comm_s, 1e3 * micro_s));
+  }
   return true;
 }
 
