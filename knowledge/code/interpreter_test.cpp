@@ -248,6 +248,14 @@ TEST(Interpreter, TurnsOfAnInnerLoopBelongToTheTurnAround) {
   EXPECT_FALSE(same_turn(*works[1], *begins[1]));
 }
 
+TEST(Interpreter, WhatIsShardedIsNeverNothing) {
+  for (const char* given : {"[]", "()", "[None]", "", "*[]", "None", "3"}) {
+    const auto program =
+        program_of("from torch.distributed.fsdp import fully_shard\nnet = fully_shard(" + std::string(given) + ")\n");
+    for (const Event* shard : events_of(*program, EventKind::kShard)) EXPECT_NE(shard->subject, nullptr) << given;
+  }
+}
+
 TEST(Interpreter, OfAWalkDownAModuleTwoLevelsRun) {
   const auto program = program_of(
       "import torch\nfrom torch.distributed.fsdp import fully_shard\n"

@@ -54,7 +54,7 @@ Object* shard_list(Interpreter& run, const Call& call, Object* target, Object* l
     promote(item);
     main_of(item)->sharding = Sharding::kFsdp2;
   }
-  Object* first = list->items.empty() ? nullptr : main_of(list->items.front());
+  Object* first = list->items.empty() ? run.make(Type::kModel, call.node) : main_of(list->items.front());
   note(run, call, EventKind::kShard, first, first);
   return target;
 }
