@@ -2,8 +2,10 @@
 #include <array>
 
 #include "base/text.h"
+#include "knowledge/code/names.h"
 #include "knowledge/code_rules/checks.h"
 #include "knowledge/code_rules/freezing.h"
+#include "knowledge/code_rules/origin.h"
 
 namespace fx::knowledge::checks {
 namespace {
@@ -15,7 +17,8 @@ bool is_evaluation_name(std::string_view name) {
   static constexpr std::array<std::string_view, 4> kAnywhere = {"eval", "evaluate", "evaluation", "validate"};
   static constexpr std::array<std::string_view, 4> kAtTheEnds = {"validation", "valid", "val", "test"};
   name.remove_prefix(std::min(name.find_first_not_of('_'), name.size()));
-  if (name.starts_with("test_")) return false;
+  // Of actions that were taken, as policy gradients ask for it: with gradients.
+  if (name.starts_with("test_") || contains_ignoring_case(name, "action")) return false;
   const auto words = split(name, '_');
   for (std::size_t i = 0; i < words.size(); ++i) {
     const std::string word = to_lower(words[i]);
@@ -59,6 +62,14 @@ bool differentiates(const Trace& trace, const Frame* frame) {
     if (event.is(EventKind::kBackward) && is_in(event, frame)) return true;
   }
   return false;
+}
+
+// What the forward gave is differentiated later, wherever.
+bool is_differentiated(const Trace& trace, const Event& forward) {
+  return std::ranges::any_of(trace.events, [&](const Event& event) {
+    return event.is(EventKind::kBackward) && event.index > forward.index &&
+           (made_from(event.receiver, forward.result) || made_from(event.argument("loss", 0), forward.result));
+  });
 }
 
 // From .eval() to the next .train(), or to the end of the turn, nothing is differentiated.
@@ -112,6 +123,35 @@ bool in_a_quiet_manager(const Program& program, const Event& forward) {
   return false;
 }
 
+bool switches_gradients_off(std::string_view text) {
+  return contains(text, "no_grad(") || contains(text, "inference_mode(") || contains(text, "set_grad_enabled(False");
+}
+
+// @quiet, a class of the files that enters such a manager.
+bool has_a_quiet_decorator(const Program& program, const Event& forward) {
+  for (const Frame* frame = forward.frame; frame != nullptr; frame = frame->caller) {
+    if (frame->function == nullptr) continue;
+    for (const std::string_view decorator : frame->function->decorators) {
+      if (std::ranges::any_of(program.classes(), [&](const Class& known) {
+            return known.name == last_part(decorator) && switches_gradients_off(known.node.text());
+          }))
+        return true;
+    }
+  }
+  return false;
+}
+
+// A method of a base calls it, and switches gradients off: def run(self): with no_grad(): self.eval_step(x)
+bool is_called_by_a_base(const Function& method) {
+  if (method.of_class == nullptr) return false;
+  const std::string call = "self." + std::string(method.name) + "(";
+  return std::ranges::any_of(method.of_class->base_classes, [&](const Class* base) {
+    return std::ranges::any_of(base->methods, [&](const Function* other) {
+      return contains(other->node.text(), call) && switches_gradients_off(other->node.text());
+    });
+  });
+}
+
 // The model's own way to evaluate: whoever calls it decides about gradients.
 bool is_of_the_model(const Frame& evaluation) {
   const Class* of = evaluation.function->of_class;
@@ -123,7 +163,7 @@ bool is_of_the_model(const Frame& evaluation) {
 bool is_called_by_others(const Program& program, const Event& forward) {
   for (const Frame* frame = forward.frame; frame != nullptr; frame = frame->caller) {
     if (frame->function != nullptr && frame->call == frame->function->node)
-      return program.hands_on(frame->function->name);
+      return program.hands_on(frame->function->name) || is_called_by_a_base(*frame->function);
   }
   return false;
 }
@@ -154,7 +194,8 @@ void eval_without_no_grad(const Program& program, Findings& findings) {
   for (const Trace& trace : program.traces()) {
     for (const Event& forward : trace.events) {
       if (!outermost_forward(forward) || forward.pass != 1 || without_grad(forward) || switched_off(trace, forward) ||
-          in_a_quiet_manager(program, forward) || is_called_by_others(program, forward))
+          in_a_quiet_manager(program, forward) || is_called_by_others(program, forward) ||
+          has_a_quiet_decorator(program, forward) || is_differentiated(trace, forward))
         continue;
       const Place place = place_of(forward);
       if (place.evaluation != nullptr) {
