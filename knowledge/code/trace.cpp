@@ -113,18 +113,50 @@ std::vector<Literal> literals(const Guard& guard) {
   return all;
 }
 
+// `mode == "ddp"`, `mode is not Mode.DDP`: what is compared with what, and whether the two are then the same.
+struct Equality {
+  const Object* left = nullptr;
+  const Object* right = nullptr;
+  bool holds = false;
+};
+
+Equality equality(const Literal& literal) {
+  const Object* value = literal.first;
+  if (value == nullptr || value->type == Type::kUnion || value->made_by == nullptr || value->made_by->list.size() != 2)
+    return {};
+  const bool same = value->callee == "==" || value->callee == "is";
+  if (!same && value->callee != "!=" && value->callee != "is not") return {};
+  const Object* left = value->made_by->list[0].value;
+  // What another turn changes may be this now and that later, in one run.
+  if (left->element || left->has(kStepCount | kLocal)) return {};
+  return {left, main_of(value->made_by->list[1].value), literal.second == same};
+}
+
+bool is_same_constant(const Object& a, const Object& b) {
+  return a.constant && b.constant && a.type == b.type &&
+         (a.type == Type::kText ? a.name == b.name : a.number == b.number);
+}
+
+// `mode == "ddp"` and `mode != "ddp"`, also in two functions; `mode == "ddp"` and `mode == "shard"`.
+bool contradict(const Literal& one, const Literal& other) {
+  if (one.first == nullptr || other.first == nullptr) return false;
+  if (one.first == other.first) return one.second != other.second;
+  const Equality a = equality(one), b = equality(other);
+  if (a.left == nullptr || a.left != b.left) return false;
+  const bool same =
+      a.right == b.right || is_same_constant(*a.right, *b.right) ||
+      (a.right->type == Type::kExternal && b.right->type == Type::kExternal && a.right->name == b.right->name);
+  if (same) return a.holds != b.holds;
+  return a.holds && b.holds && a.right->constant && b.right->constant && a.right->type == b.right->type;
+}
+
 bool excludes(const Guard& one, const Guard& other) {
   if (one.partial || other.partial) return false;
   if (one.test == other.test) return one.positive != other.positive;
   if (one.kind != GuardKind::kIf || other.kind != GuardKind::kIf || one.value == nullptr) return false;
-  const auto [first, first_holds] = tested(one);
-  const auto [second, second_holds] = tested(other);
-  if (!is_compound(first) && !is_compound(second)) return first == second && first_holds != second_holds;
   const std::vector<Literal> others = literals(other);
   return std::ranges::any_of(literals(one), [&](const Literal& here) {
-    return std::ranges::any_of(others, [&](const Literal& there) {
-      return here.first != nullptr && here.first == there.first && here.second != there.second;
-    });
+    return std::ranges::any_of(others, [&](const Literal& there) { return contradict(here, there); });
   });
 }
 

@@ -44,6 +44,29 @@ TEST(Guards, BranchesExcludeEachOther) {
   EXPECT_TRUE(compatible(*events[0], *events[2]));
 }
 
+TEST(Guards, ComparisonsOfOneThingExcludeEachOther) {
+  const auto program = program_of(
+      "import enum\nclass Way(str, enum.Enum):\n    A = 'a'\n    B = 'b'\n"
+      "def one(way):\n    if way is Way.A:\n        dist.barrier()\n"
+      "def two(way):\n    if way is not Way.A:\n        dist.all_reduce(1)\n"
+      "def three(way):\n    if way == Way.B:\n        dist.broadcast(1, 0)\n"
+      "def main(given):\n    way = Way(given)\n    one(way)\n    two(way)\n    three(way)\n");
+  const auto events = collectives(*program);
+  ASSERT_EQ(events.size(), 3u);
+  EXPECT_FALSE(compatible(*events[0], *events[1]));
+  EXPECT_FALSE(compatible(*events[0], *events[2]));
+  EXPECT_TRUE(compatible(*events[1], *events[2]));
+}
+
+TEST(Guards, ACountIsThisNowAndThatLater) {
+  const auto program = program_of(
+      "def f(items):\n    for i, x in enumerate(items):\n        if i == 0:\n            dist.barrier()\n"
+      "        if i == 5:\n            dist.all_reduce(x)\n");
+  const auto events = collectives(*program);
+  ASSERT_GE(events.size(), 2u);
+  EXPECT_TRUE(compatible(*events[0], *events[1]));
+}
+
 TEST(Guards, AfterAReturnTheRestIsUnderTheOppositeCondition) {
   const auto program = program_of("def f():\n    if dist.get_rank() != 0:\n        return\n    dist.barrier()\n");
   const auto events = collectives(*program);

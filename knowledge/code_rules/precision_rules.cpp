@@ -69,12 +69,14 @@ bool sets_param_dtype(const Event& shard) {
 }
 
 // The model of the forward was sharded with a precision policy, here or in another function that it was handed to.
-bool has_policy(const Program& program, const Trace& trace, const Event& forward) {
+// made: the call that gave the autocast; what a switch gives for unsharded models meets no sharded one.
+bool has_policy(const Program& program, const Trace& trace, const Event& forward, const Event* made) {
   bool sharded = false;
   for (const std::uint32_t index : trace.wraps) {
     const Event& shard = trace.events[index];
     if (!shard.is(EventKind::kShard) || !same_model(shard.subject, forward.subject)) continue;
     sharded = true;
+    if (shard.pass != 1 || !compatible(shard, forward) || (made != nullptr && !compatible(shard, *made))) continue;
     if (sets_param_dtype(shard)) return true;
   }
   if (sharded) return false;
@@ -128,14 +130,14 @@ void autocast_with_mp_policy(const Program& program, Findings& findings) {
   for (const Trace& trace : program.traces()) {
     for (const Event& event : trace.events) {
       // Of a model that was handed in, only its name tells that the call is a forward.
-      if (!event.is(EventKind::kForward) && event.callee != "()") continue;
+      if (event.pass != 1 || (!event.is(EventKind::kForward) && event.callee != "()")) continue;
       const Context* autocast = autocast_around(event);
       if (autocast == nullptr) continue;
+      const Event* made = call_that_made(trace, *autocast);
       const ComputeType type = autocast_type(*autocast);
       const bool off = type == ComputeType::kNone;
       const Object* enabled = autocast->arguments == nullptr ? nullptr : main_of(autocast->arguments->get("enabled"));
-      if (off || (enabled != nullptr && !enabled->is_true()) || !has_policy(program, trace, event)) continue;
-      const Event* made = call_that_made(trace, *autocast);
+      if (off || (enabled != nullptr && !enabled->is_true()) || !has_policy(program, trace, event, made)) continue;
       if (made != nullptr)
         findings.at(*made);
       else

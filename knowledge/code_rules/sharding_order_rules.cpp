@@ -105,6 +105,17 @@ bool may_be_wrapped_elsewhere(const Trace& trace, const Object* model) {
   });
 }
 
+// net.get_decoder().layers: what a method of the model gives may be a part of it.
+bool comes_from(const Object* unit, const Object* model) {
+  constexpr int kMaxSteps = 12;
+  const Object* at = core_of(unit);
+  for (int i = 0; at != nullptr && i < kMaxSteps; ++i) {
+    if (same_model(at, model)) return true;
+    at = core_of(at->parent != nullptr ? at->parent : at->receiver);
+  }
+  return false;
+}
+
 }  // namespace
 
 void optimizer_before_shard(const Program& program, Findings& findings) {
@@ -151,7 +162,7 @@ void only_root_sharded(const Program& program, Findings& findings) {
       const bool others = std::ranges::any_of(trace.events, [&](const Event& other) {
         if (!other.is(EventKind::kShard) || other.node == shard.node) return false;
         return std::ranges::any_of(shard_units(other),
-                                   [&](const Object* unit) { return same_model(unit, shard.subject); });
+                                   [&](const Object* unit) { return comes_from(unit, shard.subject); });
       });
       if (!others && !may_be_wrapped_elsewhere(trace, model)) findings.at(shard);
     }
