@@ -60,6 +60,19 @@ bool is_joint(const Trace& trace, const Event& event) {
   }
 }
 
+namespace {
+
+const Object* without_not(const Object* value) {
+  while (value != nullptr && value->callee == "not" && value->receiver != nullptr) value = value->receiver;
+  return value;
+}
+
+bool is_same_question(const Guard& a, const Guard& b) {
+  return without_not(a.value) != nullptr && without_not(a.value) == without_not(b.value);
+}
+
+}  // namespace
+
 bool for_its_own_group(const Event& event, const Guard& guard) {
   const Object* group = event.argument("group");
   if (group == nullptr) group = event.argument("process_group");
@@ -67,7 +80,8 @@ bool for_its_own_group(const Event& event, const Guard& guard) {
   if (made_from(guard.value, group) || !ends_with_part(group->callee, "new_group")) return true;
   Event made;
   made.guard = group->guard;
-  return rank_condition(made, true) == nullptr;
+  const Guard* some = rank_condition(made, true);
+  return some == nullptr || is_same_question(*some, guard);  // its members alone made it: that call is the fault
 }
 
 namespace {
