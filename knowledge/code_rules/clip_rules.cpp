@@ -52,6 +52,17 @@ const Object* scaler_of(const Event& backward) {
   return main_of(loss->receiver);
 }
 
+// scaler.unscale_(opt) after the clip and before the step: whoever turns the scaler on clips scaled gradients.
+bool is_unscaled_afterwards(const Trace& trace, const Event& clip) {
+  for (std::uint32_t i = clip.index + 1; i < trace.events.size(); ++i) {
+    const Event& event = trace.events[i];
+    if (!compatible(event, clip) || event.pass != clip.pass) continue;
+    if (event.is(EventKind::kUnscale)) return true;
+    if (event.is(EventKind::kBackward) || event.is(EventKind::kStep) || event.is(EventKind::kClip)) return false;
+  }
+  return false;
+}
+
 // The last backward before went through a scaler, and nothing unscaled since.
 bool is_still_scaled(const Trace& trace, const Event& clip) {
   for (std::uint32_t i = clip.index; i-- > 0;) {
@@ -60,7 +71,7 @@ bool is_still_scaled(const Trace& trace, const Event& clip) {
     if (event.is(EventKind::kUnscale)) return false;
     if (!event.is(EventKind::kBackward)) continue;
     const Object* scaler = scaler_of(event);
-    return scaler != nullptr && !may_be_disabled(scaler);
+    return scaler != nullptr && (!may_be_disabled(scaler) || is_unscaled_afterwards(trace, clip));
   }
   return false;
 }
