@@ -25,6 +25,7 @@ bool broadcasts_weights(const Event& event) {
   if (event.is(EventKind::kCollective))
     return contains(last_part(event.callee), "broadcast") || contains(last_part(event.callee), "scatter");
   if (event.is(EventKind::kLoadState)) {
+    if (ends_with_part(event.callee, "set_optimizer_state_dict")) return false;
     const Object* options = event.argument("options");
     const Object* from_first = options == nullptr || options->made_by == nullptr
                                    ? nullptr
