@@ -282,11 +282,11 @@ Object* Interpreter::forward(Object* model, Arguments& given, Node node) {
   if (core->of_class == nullptr) return result;
   const Function* function = core->of_class->method("forward");
   if (function == nullptr) return result;
-  Object* inner = invoke(*function, core, modules_[function->file], given, node);
-  inner = main_of(inner);
+  Object* given_back = invoke(*function, core, modules_[function->file], given, node);
+  Object* inner = main_of(given_back);
   if (inner->type == Type::kUnknown) {
     result->taints |= static_cast<Taints>(inner->taints & ~kRank);
-    result->items = {inner};  // what it is made from
+    result->items = {given_back};  // what it is made from, on any path
   } else if (inner->type == Type::kSequence || inner->type == Type::kDict) {
     return inner;
   }

@@ -6,6 +6,7 @@
 #include "knowledge/code_rules/accumulation.h"
 #include "knowledge/code_rules/checks.h"
 #include "knowledge/code_rules/origin.h"
+#include "knowledge/code_rules/sharding.h"
 
 namespace fx::knowledge::checks {
 namespace {
@@ -116,10 +117,6 @@ const Object* loss_of(const Event& backward) {
   return loss;
 }
 
-bool is_pretrained(const Object& object) {
-  return ends_with_part(object.callee, "from_pretrained");
-}
-
 bool names_a_loss(std::string_view name) {
   return contains_ignoring_case(name, "loss") || contains_ignoring_case(name, "criterion") ||
          contains_ignoring_case(name, "objective");
@@ -164,11 +161,15 @@ bool is_foreign_loss(const Object& object) {
                              [](const Argument& given) { return made_from(given.value, is_output); });
 }
 
+bool is_given_by_pretrained(const Object& object) {
+  return ends_with_part(object.callee, "from_pretrained");
+}
+
 // A loss function's mean, or the loss that a model gives with its output.
 bool is_mean_loss(const Object& object) {
   if (object.callee == ".mean" || object.callee == "torch.mean") return true;
   if (object.name == "loss" && object.parent != nullptr && object.callee.empty())
-    return made_from(object.parent, is_pretrained) || made_from(object.parent, is_output);
+    return made_from(object.parent, is_given_by_pretrained) || made_from(object.parent, is_output);
   if (object.callee == "()" && object.receiver != nullptr && is_mean_of_torch(*object.receiver)) return true;
   if (is_foreign_loss(object) || (is_output(object) && names_a_loss(object.name))) return true;
   const std::string_view name = last_part(object.callee);
@@ -216,15 +217,23 @@ bool scales_elsewhere(const Program& program) {
   return false;
 }
 
+bool is_layer_output(const Object& object) {
+  const Object* layer = object.callee == "()" ? core_of(object.receiver) : nullptr;
+  return layer != nullptr && is_leaf_layer(*layer);
+}
+
 // Between the mean and the backward call nothing multiplies or divides. Bounded: long sums are not followed to their
 // end.
 bool is_unscaled_mean(const Object* loss, int& budget) {
   if (loss == nullptr || --budget < 0) return false;
   if (loss->type == Type::kUnion) {
+    bool means = false;
     for (const Object* one : alternatives(loss)) {
+      if (is_layer_output(*one)) continue;  // scores without a label: nobody differentiates those
       if (!is_unscaled_mean(one, budget)) return false;
+      means = true;
     }
-    return true;
+    return means;
   }
   if (const Object* sum = sum_that_is_halved(*loss)) return is_unscaled_mean(sum, budget);
   if (scales(*loss)) return false;
