@@ -15,6 +15,16 @@ bool keeps_parameters(const Event& shard) {
   return is_fsdp1(shard) && !is_absent(shard, "use_orig_params");
 }
 
+// AdamW(net.param_groups(0.1)): a method of the model chose them. That it is a model may turn out only later.
+const Object* model_optimized(const Event& built) {
+  if (built.subject != nullptr) return built.subject;
+  const Object* groups = built.argument("params", 0);
+  if (groups == nullptr || !groups->callee.starts_with(".") || !mentions(groups->callee, {"param", "group"}))
+    return nullptr;
+  const Object* model = main_of(groups->receiver);
+  return model != nullptr && model->type == Type::kModel ? model : nullptr;
+}
+
 bool is_stepped(const Trace& trace, const Object* optimizer) {
   return std::ranges::any_of(
       trace.events, [&](const Event& event) { return event.is(EventKind::kStep) && event.subject == optimizer; });
@@ -22,9 +32,10 @@ bool is_stepped(const Trace& trace, const Object* optimizer) {
 
 // The model gets another optimizer after sharding, and this one is never stepped.
 bool is_replaced(const Trace& trace, const Event& built, const Event& shard) {
+  const Object* model = model_optimized(built);
   if (is_stepped(trace, built.result)) return false;
   return std::ranges::any_of(trace.events, [&](const Event& later) {
-    return later.index > shard.index && later.is(EventKind::kOptimizer) && same_model(later.subject, built.subject);
+    return later.index > shard.index && later.is(EventKind::kOptimizer) && same_model(model_optimized(later), model);
   });
 }
 
@@ -121,10 +132,11 @@ bool comes_from(const Object* unit, const Object* model) {
 void optimizer_before_shard(const Program& program, Findings& findings) {
   for (const Trace& trace : program.traces()) {
     for (const Event& built : trace.events) {
-      if (!built.is(EventKind::kOptimizer) || built.pass != 1 || built.subject == nullptr) continue;
+      if (!built.is(EventKind::kOptimizer) || built.pass != 1) continue;
+      const Object* model = model_optimized(built);
+      if (model == nullptr) continue;
       for (const Event& shard : trace.events) {
-        if (shard.index < built.index || !shard.is(EventKind::kShard) || !same_model(shard.subject, built.subject))
-          continue;
+        if (shard.index < built.index || !shard.is(EventKind::kShard) || !same_model(shard.subject, model)) continue;
         if (keeps_parameters(shard) || !compatible(built, shard) || is_replaced(trace, built, shard)) continue;
         findings.at(built, "The model is sharded later, in line " + std::to_string(shard.line()) + ".");
       }
