@@ -51,6 +51,17 @@ Object* Interpreter::decorated(Object* function) {
   return value;
 }
 
+// @register("name"): what the files' decorators do with a class; the name keeps standing for the class.
+void Interpreter::decorate_class(Object* object, Node definition) {
+  for (const Node child : definition.children()) {
+    const Node decorator = child.is("decorator") ? child.first_child() : Node();
+    if (!decorator || !of_the_files(decorator)) continue;
+    Arguments& given = arguments_of();
+    given.list.push_back({"", object, decorator});
+    call_object(eval(decorator), given, decorator);
+  }
+}
+
 const Context* Interpreter::decorator_contexts(const Function& function, const Context* outer) {
   for (const std::string_view decorator : function.decorators) {
     if (!is_context(decorator)) continue;

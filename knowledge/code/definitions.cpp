@@ -26,8 +26,11 @@ Flow Interpreter::define(Node node) {
         scope_->set(name, join(first, object, 0));
     }
   }
-  if (const auto found = file_->class_at.find(inner.index()); found != file_->class_at.end())
-    scope_->set(found->second->name, class_object(*found->second));
+  if (const auto found = file_->class_at.find(inner.index()); found != file_->class_at.end()) {
+    Object* object = class_object(*found->second);
+    scope_->set(found->second->name, object);
+    if (node != inner) decorate_class(object, node);
+  }
   return Flow::kNormal;
 }
 

@@ -94,13 +94,13 @@ class Interpreter : public Recorder {
   // attributes.cpp
   Object* attribute_of_class(const Class& owner, Object* self, std::string_view name, Node node);
   Object *bound_method(Object*method, Node node), *with_others(const Class&owner, Object*method, Node node);
-  Object* class_object(const Class& owner);
-  Object* part(Object* owner, std::string_view name, Node node);
+  Object *class_object(const Class&owner), *part(Object*owner, std::string_view name, Node node);
   // items.cpp
   Object* item_of(Object* object, Object* key, Node node);
   Object* element_of_sequence(Object* from, Node node);
   // decorators.cpp
   Object* decorated(Object* function);
+  void decorate_class(Object* object, Node definition);
   bool of_the_files(Node decorator) const;
   const Context* decorator_contexts(const Function& function, const Context* outer);
   const Guard* decorator_guard(const Function& function);
