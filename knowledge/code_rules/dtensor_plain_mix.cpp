@@ -51,12 +51,15 @@ bool is_scaled_plain(const Object* value) {
 }
 
 // Plain: made from the parameters before they were sharded, or of a copy of the model that never was, or never sharded.
-Kind kind_of(const Trace& trace, const Object* value) {
+Kind kind_of(const Trace& trace, const Object* value, bool of_list) {
   value = main_of(value);
+  if (of_list && value != nullptr && value->type == Type::kSequence && !value->items.empty())
+    value = main_of(value->items.front());
   if (value == nullptr) return Kind::kOther;
   if (from_a_file(value) || (is_plain_factory(value) && !is_scalar_factory(value))) return Kind::kPlain;
   const Object* parameter = parameter_behind(value);
   const Object* model = model_of_parameter(parameter);
+  if (of_list && value->type == Type::kParameters && !value->items.empty()) model = main_of(value->items.front());
   if (model == nullptr) return is_scaled_plain(value) ? Kind::kPlain : Kind::kOther;
   const Event* shard = next_shard(trace, model, 0);
   if (shard != nullptr && !is_fsdp2(*shard)) return Kind::kOther;
@@ -83,10 +86,11 @@ bool tells_them_apart(const Event& event) {
   return false;
 }
 
-bool is_mixed(const Trace& trace, const std::vector<const Object*>& sides) {
+// of_lists: torch._foreach_add_(these, those)
+bool is_mixed(const Trace& trace, const std::vector<const Object*>& sides, bool of_lists) {
   bool sharded = false, plain = false;
   for (const Object* side : sides) {
-    const Kind kind = kind_of(trace, side);
+    const Kind kind = kind_of(trace, side, of_lists);
     sharded |= kind == Kind::kSharded;
     plain |= kind == Kind::kPlain;
   }
@@ -100,15 +104,15 @@ void dtensor_plain_mix(const Program& program, Findings& findings) {
     for (const Event& event : trace.events) {
       const bool method =
           event.is(EventKind::kCall) && std::ranges::find(kElementwise, event.callee) != kElementwise.end();
-      const bool function =
-          event.is(EventKind::kCall) && (event.callee == "torch.lerp" || event.callee == "torch._foreach_lerp_");
+      const bool of_lists = event.is(EventKind::kCall) && event.callee.starts_with("torch._foreach_");
+      const bool function = of_lists || (event.is(EventKind::kCall) && event.callee == "torch.lerp");
       if ((!method && !function && !event.is(EventKind::kOperator)) || inside_forward(event) || tells_them_apart(event))
         continue;
       if (context_of(event, "torch.distributed.tensor.experimental.implicit_replication") != nullptr) continue;
       std::vector<const Object*> sides;
       if (method) sides.push_back(event.receiver);
       for (const Argument& argument : event.arguments->list) sides.push_back(argument.value);
-      if (is_mixed(trace, sides)) findings.at(event);
+      if (is_mixed(trace, sides, of_lists)) findings.at(event);
     }
   }
 }

@@ -102,7 +102,22 @@ Object* deep_copy(Interpreter& run, const Call& call, const Known& known) {
     copied->name = first->name;
     copied->sharding = first->sharding;
   }
-  return note(run, call, EventKind::kCall, call.first, copied);
+  note(run, call, EventKind::kCall, call.first, copied);
+  if (copied->type != Type::kSequence) return copied;
+  copied->element = call.first->element;
+  for (Object* item : call.first->items) {
+    const Object* original = main_of(item);
+    Object* twin = value_of(run, call, known);
+    twin->type = original->type;
+    twin->of_class = original->of_class;
+    twin->taints = item->taints;
+    twin->name = original->name;
+    twin->sharding = original->sharding;
+    twin->receiver = item;
+    twin->created = copied->created;
+    copied->items.push_back(twin);
+  }
+  return copied;
 }
 
 bool is_model_class(std::string_view name) {
