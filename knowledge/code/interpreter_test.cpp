@@ -277,5 +277,18 @@ TEST(Interpreter, RegisteredFunctionsRunWhereTheirBaseIsCalled) {
   EXPECT_EQ(events_of(*program, EventKind::kCollective).size(), 2u);
 }
 
+TEST(Calls, AFoldRunsEachStepWithWhatTheOneBeforeGave) {
+  const auto program = program_of(
+      "from functools import reduce\nimport lib\n"
+      "def a(x):\n    lib.first(x)\n    return lib.made(x)\n"
+      "def b(x):\n    lib.second(x)\n    return x\n"
+      "def main(start):\n    reduce(lambda so_far, step: step(so_far), (a, b), start)\n");
+  const Event* second = call_of(*program, "lib.second");
+  ASSERT_NE(second, nullptr);
+  EXPECT_EQ(main_of(second->argument("x", 0))->callee, "lib.made");
+  EXPECT_NE(program_of("import functools\nfunctools.reduce(max, [])\nfunctools.reduce()\nfunctools.reduce(1, 2, 3)\n"),
+            nullptr);
+}
+
 }  // namespace
 }  // namespace fx::knowledge::code

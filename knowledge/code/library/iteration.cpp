@@ -110,6 +110,26 @@ Object* mapped(Interpreter& run, const Call& call, const Known& known) {
   return note(run, call, EventKind::kCall, call.first, value);
 }
 
+// functools.reduce(step, items, start): each step gets what the one before gave. Short lists are followed item by item.
+Object* folded(Interpreter& run, const Call& call, const Known&) {
+  constexpr std::size_t kMaxSteps = 8;
+  Object* from = call.argument(1);
+  if (from == nullptr) return nullptr;
+  note(run, call, EventKind::kCall, call.first, nullptr);
+  const Object* list = main_of(from);
+  std::vector<Object*> items;
+  if (list->type == Type::kSequence && !list->element && list->items.size() <= kMaxSteps)
+    items.assign(list->items.begin(), list->items.end());
+  if (items.empty()) items = {run.element_of(from, call.node)};
+  Object* value = call.argument(2) != nullptr ? call.argument(2) : items.front();
+  for (std::size_t i = call.argument(2) != nullptr ? 0 : 1; i < items.size(); ++i) {
+    Arguments& given = run.arguments_of();
+    given.list = {{"", value, call.node}, {"", items[i], call.node}};
+    value = run.call_object(call.argument(0), given, call.node);
+  }
+  return value;
+}
+
 Object* next_of_generator(Interpreter& run, const Call& call, Object* generator) {
   Object* got = nullptr;
   Loop loop;
@@ -197,6 +217,7 @@ constexpr std::array kFunctions = {
     Known{"tqdm.asyncio.tqdm", same},
     Known{"filter", filtered},
     Known{"map", mapped, EventKind::kCall, Type::kSequence},
+    Known{"functools.reduce", folded},
     Known{"next", next},
     Known{"itertools.islice", cut},
     Known{"itertools.cycle", cycle},
