@@ -148,7 +148,7 @@ const Event* skipped_joint(const Program& program, const std::vector<const Event
       continue;
     if (event.is(EventKind::kStateDict) && !gathers_state(program, trace, event)) continue;
     if (is_made_on_first_use(event)) continue;
-    if (guard.taints & kRank && for_its_own_group(event, guard)) continue;
+    if (guard.taints & kRank && for_its_own_group(event)) continue;
     return &event;
   }
   return nullptr;

@@ -60,28 +60,11 @@ bool is_joint(const Trace& trace, const Event& event) {
   }
 }
 
-namespace {
-
-const Object* without_not(const Object* value) {
-  while (value != nullptr && value->callee == "not" && value->receiver != nullptr) value = value->receiver;
-  return value;
-}
-
-bool is_same_question(const Guard& a, const Guard& b) {
-  return without_not(a.value) != nullptr && without_not(a.value) == without_not(b.value);
-}
-
-}  // namespace
-
-bool for_its_own_group(const Event& event, const Guard& guard) {
+bool for_its_own_group(const Event& event) {
   const Object* group = event.argument("group");
   if (group == nullptr) group = event.argument("process_group");
-  if (group == nullptr || group->type == Type::kNone) return false;
-  if (made_from(guard.value, group) || !ends_with_part(group->callee, "new_group")) return true;
-  Event made;
-  made.guard = group->guard;
-  const Guard* some = rank_condition(made, true);
-  return some == nullptr || is_same_question(*some, guard);  // its members alone made it: that call is the fault
+  // A group that only some ranks made is found where they make it.
+  return group != nullptr && group->type != Type::kNone;
 }
 
 namespace {

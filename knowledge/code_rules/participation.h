@@ -10,9 +10,8 @@ bool is_sharded(const code::Trace& trace, const code::Object* model, bool with_d
 // A collective, a gather of state, a forward, generation or clip of a sharded model. Backward counts if any model is
 // sharded.
 bool is_joint(const code::Trace& trace, const code::Event& event);
-// A call restricted to a group is for the group's members, if all ranks created that group or the condition asks
-// whether it is there.
-bool for_its_own_group(const code::Event& event, const code::Guard& guard);
+// A call restricted to a group is for the members of the group.
+bool for_its_own_group(const code::Event& event);
 // A gather of sharded state: every rank must call it, whoever keeps the result.
 bool gathers_state(const code::Program& program, const code::Trace& trace, const code::Event& event);
 // The condition is about the rank itself, not about something that was made with it.

@@ -40,7 +40,7 @@ void collective_under_rank_guard(const Program& program, Findings& findings) {
       if (event.is(EventKind::kStateDict) || event.is(EventKind::kBackward)) continue;
       if (event.guard == nullptr || !is_joint(trace, event)) continue;
       const Guard* guard = rank_condition(event, false);
-      if (guard == nullptr || for_its_own_group(event, *guard) || other_branch_matches(trace, event, *guard) ||
+      if (guard == nullptr || for_its_own_group(event) || other_branch_matches(trace, event, *guard) ||
           serves_the_others(trace, event, *guard) || is_one_half(event))
         continue;
       const auto [file, node] = below(event, *guard);
