@@ -120,17 +120,21 @@ void Interpreter::unpack(Arguments& into, Object* value, bool by_name, Node node
   into.list.push_back({by_name ? "**" : "*", value, node});
 }
 
-// One of several functions of the files, depending on the path: those that nothing ran yet run too, each under a
-// condition that excludes the others.
+// One of several functions, some of them of the files, depending on the path: those that nothing ran yet run too, each
+// under a condition that excludes the others.
 Object* Interpreter::call_one_of(const Object& callee, Arguments& given, Node node) {
   constexpr std::size_t kMaxFunctions = 3;
   std::vector<Object*> functions;
+  bool of_the_files = false;
   for (const Object* some : alternatives(&callee)) {
+    if (some->type == Type::kExternal && functions.size() < kMaxFunctions)
+      functions.push_back(const_cast<Object*>(some));
     const bool known = some->function != nullptr && (some->type == Type::kFunction || some->type == Type::kMethod);
     const bool fresh = known && (functions.empty() || !executed_.contains(some->function));
+    of_the_files |= fresh;
     if (fresh && functions.size() < kMaxFunctions) functions.push_back(const_cast<Object*>(some));
   }
-  if (functions.size() < 2) return nullptr;
+  if (functions.size() < 2 || !of_the_files) return nullptr;
   const Keep keep(guard_);
   const std::array<Node, kMaxFunctions> tests = {node, node.child("function"), node.child("arguments")};
   Object* result = nullptr;

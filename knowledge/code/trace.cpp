@@ -153,6 +153,7 @@ bool contradict(const Literal& one, const Literal& other) {
 bool excludes(const Guard& one, const Guard& other) {
   if (one.partial || other.partial) return false;
   if (one.test == other.test) return one.positive != other.positive;
+  if (one.kind == GuardKind::kCase && other.kind == GuardKind::kCase) return one.statement == other.statement;
   if (one.kind != GuardKind::kIf || other.kind != GuardKind::kIf || one.value == nullptr) return false;
   const std::vector<Literal> others = literals(other);
   return std::ranges::any_of(literals(one), [&](const Literal& here) {
@@ -170,6 +171,19 @@ bool compatible(const Event& a, const Event& b) {
     }
   }
   return true;
+}
+
+bool ask_the_same(const Event& a, const Event& b) {
+  for (const Guard* one = a.guard; one != nullptr; one = one->outer) {
+    for (const Guard* other = b.guard; other != nullptr; other = other->outer) {
+      const auto [first, first_holds] = tested(*one);
+      const auto [second, second_holds] = tested(*other);
+      if (first != nullptr && first == second) return true;
+      const Equality here = equality({first, first_holds}), there = equality({second, second_holds});
+      if (here.left != nullptr && here.left == there.left) return true;
+    }
+  }
+  return false;
 }
 
 bool same_turn(const Event& a, const Event& b) {

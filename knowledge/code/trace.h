@@ -101,6 +101,8 @@ bool under(const Event& event, const Guard* guard);
 const Guard* condition_within_loop(const Trace& trace, const Event& event, const Loop& loop);
 // Both can happen in one execution: no condition holds for one and fails for the other.
 bool compatible(const Event& a, const Event& b);
+// Conditions of the two are about one value: whether they go together is then known.
+bool ask_the_same(const Event& a, const Event& b);
 // Both in one turn of every loop they share.
 bool same_turn(const Event& a, const Event& b);
 // A collective, barrier, sharded forward or backward, gather of state, clip of a sharded model: all ranks must take

@@ -58,6 +58,16 @@ TEST(Guards, ComparisonsOfOneThingExcludeEachOther) {
   EXPECT_TRUE(compatible(*events[1], *events[2]));
 }
 
+TEST(Guards, OneCaseOfAMatchExcludesTheOthers) {
+  const auto program = program_of(
+      "def f(way):\n    match way:\n        case 'a':\n            dist.barrier()\n        case _:\n"
+      "            dist.all_reduce(1)\n    dist.broadcast(1, 0)\n");
+  const auto events = collectives(*program);
+  ASSERT_EQ(events.size(), 3u);
+  EXPECT_FALSE(compatible(*events[0], *events[1]));
+  EXPECT_TRUE(compatible(*events[1], *events[2]));
+}
+
 TEST(Guards, ACountIsThisNowAndThatLater) {
   const auto program = program_of(
       "def f(items):\n    for i, x in enumerate(items):\n        if i == 0:\n            dist.barrier()\n"

@@ -68,6 +68,22 @@ bool sets_param_dtype(const Event& shard) {
   return policy != ComputeType::kNone && policy != ComputeType::kUnknown;
 }
 
+// Under a condition that need not hold where the other one happens.
+bool is_chosen(const Event& event, const Event& where) {
+  for (const Guard* guard = event.guard; guard != nullptr; guard = guard->outer) {
+    if (!under(where, guard)) return true;
+  }
+  return false;
+}
+
+// Both can happen, and nothing says that one is the other's alternative: WRAP[kind](net), CAST[kind]().
+bool go_together(const Event& shard, const Event& forward, const Event* made) {
+  if (!compatible(shard, forward)) return false;
+  if (made == nullptr) return true;
+  if (!compatible(shard, *made)) return false;
+  return !is_chosen(shard, forward) || !is_chosen(*made, forward) || ask_the_same(shard, *made);
+}
+
 // The model of the forward was sharded with a precision policy, here or in another function that it was handed to.
 // made: the call that gave the autocast; what a switch gives for unsharded models meets no sharded one.
 bool has_policy(const Program& program, const Trace& trace, const Event& forward, const Event* made) {
@@ -76,7 +92,7 @@ bool has_policy(const Program& program, const Trace& trace, const Event& forward
     const Event& shard = trace.events[index];
     if (!shard.is(EventKind::kShard) || !same_model(shard.subject, forward.subject)) continue;
     sharded = true;
-    if (shard.pass != 1 || !compatible(shard, forward) || (made != nullptr && !compatible(shard, *made))) continue;
+    if (shard.pass != 1 || !go_together(shard, forward, made)) continue;
     if (sets_param_dtype(shard)) return true;
   }
   if (sharded) return false;
