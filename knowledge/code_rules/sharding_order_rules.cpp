@@ -116,12 +116,16 @@ bool may_be_wrapped_elsewhere(const Trace& trace, const Object* model) {
   });
 }
 
-// net.get_decoder().layers: what a method of the model gives may be a part of it.
+// net.get_decoder().layers, layers_of(net): what was made with the model may be a part of it.
 bool comes_from(const Object* unit, const Object* model) {
   constexpr int kMaxSteps = 12;
   const Object* at = core_of(unit);
   for (int i = 0; at != nullptr && i < kMaxSteps; ++i) {
     if (same_model(at, model)) return true;
+    const bool handed = at->made_by != nullptr && std::ranges::any_of(at->made_by->list, [&](const Argument& given) {
+                          return same_model(given.value, model);
+                        });
+    if (handed) return true;
     at = core_of(at->parent != nullptr ? at->parent : at->receiver);
   }
   return false;

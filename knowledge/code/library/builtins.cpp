@@ -45,7 +45,9 @@ Object* get_attribute(Interpreter& run, const Call& call, const Known&) {
   const Object* key = main_of(call.argument(1));
   note(run, call, EventKind::kCall, call.first, nullptr);
   if (key->type == Type::kText && key->constant) return run.attribute(call.argument(0), key->name, call.node);
-  return run.unknown(call.node);
+  Object* some = run.unknown(call.node);
+  some->made_by = &call.given;
+  return some;
 }
 
 Object* partial(Interpreter& run, const Call& call, const Known& known) {
