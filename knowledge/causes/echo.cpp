@@ -25,6 +25,16 @@ bool refuses(std::string_view low) {
       low);
 }
 
+Claim claim_of_refusals(const Scene& scene, const std::vector<int>& lines, double score) {
+  Claim out;
+  for (const int line : lines) {
+    if (!refuses(scene.book.at(line).low)) continue;
+    out.score = score;
+    if (out.lines.size() < 3) out.show(line);
+  }
+  return out;
+}
+
 std::vector<int> without_echoes(const Scene& scene, const std::vector<int>& lines) {
   std::vector<int> out;
   std::copy_if(lines.begin(), lines.end(), std::back_inserter(out),

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "knowledge/causes/cause.h"
 #include "knowledge/log/scene.h"
 
 namespace fx::knowledge {
@@ -14,6 +15,8 @@ namespace fx::knowledge {
 bool is_echo(std::string_view low);
 // A line that refuses or fails, not one that only states a property ("uniform dtype bf16 in all units").
 bool refuses(std::string_view low);
+// Of this score, with the first three lines that refuse; 0 where none does.
+Claim claim_of_refusals(const Scene& scene, const std::vector<int>& lines, double score);
 // The lines that are no echo, of those given.
 std::vector<int> without_echoes(const Scene& scene, const std::vector<int>& lines);
 

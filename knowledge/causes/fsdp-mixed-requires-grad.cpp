@@ -5,12 +5,7 @@ namespace fx::knowledge {
 namespace {
 
 Claim evaluate(const Scene& s, const MarkView& m) {
-  Claim out;
-  for (const int line : m("grad").lines) {
-    if (!refuses(s.book.at(line).low)) continue;
-    out.score = 0.95;
-    if (out.lines.size() < 3) out.show(line);
-  }
+  Claim out = claim_of_refusals(s, m("grad").lines, 0.95);
   if (out.score == 0) return out;
   for (const int line : m("hint").telling) {
     if (out.lines.size() < 5) out.show(line);

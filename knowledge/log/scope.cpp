@@ -56,11 +56,8 @@ bool names_package(std::string_view low) {
          text.find(' ', version) == std::string_view::npos && text.find('.', version) != std::string_view::npos;
 }
 
-}  // namespace
-
 bool begins_with_any(std::string_view text, std::initializer_list<std::string_view> words) {
-  return std::any_of(words.begin(), words.end(),
-                     [&](std::string_view word) { return text.substr(0, word.size()) == word; });
+  return std::any_of(words.begin(), words.end(), [&](std::string_view word) { return text.starts_with(word); });
 }
 
 // A line that only names things: a package that is installed, a file of a listing or of a build.
@@ -108,6 +105,8 @@ bool is_talk(const LogBook& book, bool has_losses, bool ranked) {
   });
   return talk >= 2;
 }
+
+}  // namespace
 
 Scope find_scope(const LogBook& book, bool has_losses) {
   Scope scope;
