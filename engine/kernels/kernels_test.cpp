@@ -1,5 +1,6 @@
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
+#include <malloc.h>
 
 #include "engine/kernels/composed.h"
 #include "engine/kernels/gated_mlp.h"
@@ -149,6 +150,34 @@ TEST(DocumentAttention, KeepsDocumentsApartAndSharesKeyHeads) {
   expect_same([&](const auto& in) { return document_attention(in[0], in[1], in[2], starts, 4, 2); },
               [&](const auto& in) { return reference_attention(in[0], in[1], in[2], starts, 4, 2); },
               {at::randn({330, 32}), at::randn({330, 16}), at::randn({330, 16})}, 1e-4);
+}
+
+TEST(DocumentAttention, PaddingForBf16ProductsChangesNothing) {
+  at::manual_seed(4);
+  const std::vector<std::int64_t> starts = {0, 1, 40, 104, 330};
+  const auto bf16 = [](const at::Tensor& x) { return x.to(at::kBFloat16); };
+  for (const std::int64_t kv : {1, 4}) {
+    for (const std::int64_t window : {0, 45}) {
+      expect_same(
+          [&](const auto& in) {
+            return document_attention(bf16(in[0]), bf16(in[1]), bf16(in[2]), starts, 8, kv, window).to(at::kFloat);
+          },
+          [&](const auto& in) { return composed::document_attention(in[0], in[1], in[2], starts, 8, kv, window); },
+          {at::randn({330, 64}), at::randn({330, 8 * kv}), at::randn({330, 8 * kv})}, 0.1);
+    }
+  }
+}
+
+TEST(DocumentAttention, ManyLengthsLeaveFewKernelsBehind) {
+  const auto in_use = [] { return static_cast<std::int64_t>(mallinfo2().uordblks); };
+  const auto run = [](std::int64_t length) {
+    const at::Tensor x = at::ones({length, 16}, at::kBFloat16).set_requires_grad(true);
+    document_attention(x, x, x, {0, length}, 2, 2).sum().backward();
+  };
+  run(100);
+  const std::int64_t before = in_use();
+  for (std::int64_t length = 33; length <= 96; ++length) run(length);
+  EXPECT_LT(in_use() - before, std::int64_t{16} << 20);
 }
 
 // What CUDA devices compute, on the CPU: the same values and gradients as the fused kernels.

@@ -13,6 +13,7 @@
 #include <chrono>
 #include <cstdlib>
 #include <limits>
+#include <string>
 #include <string_view>
 
 #include "engine/kernels/rows.h"
@@ -142,6 +143,14 @@ class SharedLinear : public Function<SharedLinear> {
 at::ScalarType product_dtype(at::ScalarType dtype) {
   static const at::ScalarType bf16 = measure_bf16();
   return dtype == at::kBFloat16 ? bf16 : dtype;
+}
+
+void limit_kept_kernels(std::int64_t tokens) {
+  // The layers' own products, and three for each shape of a block of attention (attention.cpp): a long document has one
+  // for each 128 tokens, and the ends of short ones come on top.
+  const std::string kernels = std::to_string(64 + tokens / 16);
+  setenv("LRU_CACHE_CAPACITY", kernels.c_str(), 0);
+  setenv("ONEDNN_PRIMITIVE_CACHE_CAPACITY", kernels.c_str(), 0);
 }
 
 double product_gflops(at::ScalarType dtype) {

@@ -15,6 +15,11 @@ at::ScalarType product_dtype(at::ScalarType dtype);
 // Of this operand: only on the CPU is there anything to choose.
 at::ScalarType product_dtype(const at::Tensor& operand);
 
+// oneDNN, behind LibTorch's bf16 products, makes a kernel for each shape and keeps the last 1,024: half a MiB each, in
+// two caches. Keeps as many as a step of so many tokens a micro-batch goes round in. Call before the first product and
+// before other threads start; what LRU_CACHE_CAPACITY and ONEDNN_PRIMITIVE_CACHE_CAPACITY say stays.
+void limit_kept_kernels(std::int64_t tokens);
+
 // 1e9 operations per second of this process's products in this dtype, all its threads together: the best of a few short
 // ones, about 50 ms in all.
 double product_gflops(at::ScalarType dtype);

@@ -12,6 +12,7 @@
 #include "base/file.h"
 #include "engine/comm/process_group.h"
 #include "engine/device/device.h"
+#include "engine/kernels/matmul.h"
 #include "engine/train/watchdog.h"
 
 namespace fx::engine {
@@ -106,6 +107,7 @@ int train_command(const std::string& spec_path, const std::atomic<bool>& stop, c
   if (auto supported = check_supported(*spec, meeting->world_size, *device); !supported)
     return report(supported.error());
   set_threads(spec->ranks);
+  limit_kept_kernels(spec->max_tokens_per_rank);
   auto comm = meet(*meeting, *device);
   if (!comm) return report(comm.error());
   const auto dump = events.parent_path() / flight_record_name(meeting->rank);
