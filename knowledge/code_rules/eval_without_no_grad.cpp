@@ -107,6 +107,10 @@ bool switched_off(const Trace& trace, const Event& forward) {
   return false;
 }
 
+bool switches_gradients_off(std::string_view text) {
+  return contains(text, "no_grad(") || contains(text, "inference_mode(") || contains(text, "set_grad_enabled(False");
+}
+
 // A manager that was not sent and is named for it, or one of the files that says so somewhere inside.
 bool in_a_quiet_manager(const Program& program, const Event& forward) {
   for (const Context* context = forward.context; context != nullptr; context = context->outer) {
@@ -115,16 +119,10 @@ bool in_a_quiet_manager(const Program& program, const Event& forward) {
       if (contains_ignoring_case(name, word)) return true;
     }
     for (const Function& known : program.functions()) {
-      if (!name.empty() && known.name == name &&
-          (contains(known.node.text(), "no_grad(") || contains(known.node.text(), "inference_mode(")))
-        return true;
+      if (!name.empty() && known.name == name && switches_gradients_off(known.node.text())) return true;
     }
   }
   return false;
-}
-
-bool switches_gradients_off(std::string_view text) {
-  return contains(text, "no_grad(") || contains(text, "inference_mode(") || contains(text, "set_grad_enabled(False");
 }
 
 // @quiet, a class of the files that enters such a manager.
