@@ -102,9 +102,9 @@ void set_layout(const TrainingArgs& t, const Machine& m, Resolved& out) {
   s.own_loop = s.loss == Loss::kChunked && t.loss_impl.has_value();
   s.compile = t.compile.value_or(false);
   s.fp8 = t.fp8.value_or(false);
-  // fp8 or expert parallelism beside ZeRO-1 is Megatron with Transformer Engine; tensor or pipeline parallelism in bf16
-  // alone may come with any kernels.
-  s.tuned = s.sharding == Sharding::kMegatron || (s.sharding == Sharding::kZero1 && (s.fp8 || s.ep > 1));
+  // fp8, context or expert parallelism beside ZeRO-1 is Megatron with Transformer Engine; tensor or pipeline
+  // parallelism in bf16 alone may come with any kernels.
+  s.tuned = s.sharding == Sharding::kMegatron || (s.sharding == Sharding::kZero1 && (s.fp8 || s.cp > 1 || s.ep > 1));
   // DeepSpeed's three-dimensional stack, which trains in fp16, has none.
   s.sequence_parallel = t.sequence_parallel.value_or(!(is_deepspeed(s.sharding) && t.param_dtype == "fp16"));
   out.open.sharding = !t.sharding && !m.cpu;

@@ -43,6 +43,16 @@ TEST(Speed, TheRangeOfTheSpeedHoldsItAndSpansKernelsAndThreadsThatMayDiffer) {
   EXPECT_GT(ranks(R"({"gpu":"cpu","cpu_cores":2})"), ranks(R"({"gpu":"cpu","cpu_cores":2,"gpus_per_node":2})"));
 }
 
+TEST(Speed, ContextParallelismBesideZero1MeansFusedKernels) {
+  const auto rate = [](const char* layout) {
+    const std::string training =
+        std::string(R"({"method":"full","seq_len":8192,"micro_batch":1,"sharding":)") + layout + "}";
+    return plan_of(kLlama8, R"({"gpu":"H100","gpus_per_node":8})", training.c_str()).chosen.speed.tokens_per_s;
+  };
+  EXPECT_GT(rate(R"("zero1","cp":2)"), 1.2 * rate(R"("zero1")"));
+  EXPECT_LT(rate(R"("fsdp2","cp":2)"), 1.1 * rate(R"("fsdp2")"));
+}
+
 TEST(Speed, ModelFlopsLeaveOutGradientsOfFrozenWeights) {
   const auto flops = [](const char* training) {
     const auto speed = plan_of(kLlama8, R"({"gpu":"H100"})", training).chosen.speed;
