@@ -103,8 +103,15 @@ void add_buckets(const Plan& plan, std::vector<std::string>& out) {
 // Megatron and nanotron free the 16-bit gradient once it is added to the fp32 one.
 void add_gradients(const Plan& plan, std::vector<std::string>& out) {
   const Setting& s = plan.chosen.setting;
-  if (s.sharding != Sharding::kZero1 || s.tuned || is_lora(s) || s.amp || s.reduce_bytes <= s.param_bytes) return;
+  if (s.sharding != Sharding::kZero1 || is_lora(s) || s.amp) return;
   const std::string more = gib_text(s.param_bytes * rank_model(plan.shape, plan.count, s).params()) + " more a GPU.";
+  if (s.tuned && !s.reduce_asked && s.master_bytes > s.param_bytes) {
+    out.push_back(
+        "Gradients are taken to be kept and reduced in the parameters' dtype, as NVIDIA's recipes for speed do. "
+        "Megatron's own default is fp32 (reduce_dtype: fp32): " +
+        more);
+  }
+  if (s.tuned || s.reduce_bytes <= s.param_bytes) return;
   const bool wide = is_three_dimensional(s) || s.reduce_asked;
   out.push_back(
       wide ? "Gradients are taken to be kept once, in fp32. DeepSpeed's bf16 optimizer keeps 16-bit ones beside "

@@ -201,6 +201,9 @@ TEST(Memory, DeepSpeedAccumulatesInTheParametersDtypeAndMegatronInFp32) {
   EXPECT_NEAR(grads(""), 2, 1e-6);
   EXPECT_NEAR(grads(R"(,"reduce_dtype":"fp32")"), 4, 1e-6);
   EXPECT_NEAR(grads(R"(,"tp":2)"), 4, 1e-6);
+  // NVIDIA's recipes with fused kernels reduce in 16 bits unless told otherwise.
+  EXPECT_NEAR(grads(R"(,"tp":2,"cp":2)"), 2, 1e-6);
+  EXPECT_NEAR(grads(R"(,"tp":2,"cp":2,"reduce_dtype":"fp32")"), 4, 1e-6);
 }
 
 TEST(Memory, DeepSpeedsMastersAreACopyInSixteenBitsToo) {

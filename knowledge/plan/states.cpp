@@ -49,8 +49,9 @@ void add_full(const RankModel& m, const Setting& s, const Shards& n, States& out
   out.step_temp = p.temp * stepped;
   const double cast = s.master_bytes > s.param_bytes ? 4 : 0;
   if (s.sharding == Sharding::kZero3) out.step_temp = (s.param_bytes + cast) * std::min(kZeroSubGroup, stepped);
-  // ZeRO-1 and 2 flatten the averaged gradients and cast them to fp32.
-  const bool flattened = (s.sharding == Sharding::kZero1 && p.grad < 4) || s.sharding == Sharding::kZero2;
+  // ZeRO-1 and 2 flatten the averaged gradients and cast them to fp32; Transformer Engine's Adam reads them as they
+  // are.
+  const bool flattened = (s.sharding == Sharding::kZero1 && p.grad < 4 && !s.tuned) || s.sharding == Sharding::kZero2;
   if (flattened && s.master_bytes > s.param_bytes) out.step_temp = (s.param_bytes + 4) * stepped;
 }
 
