@@ -2,6 +2,8 @@
 #include <map>
 
 #include "knowledge/causes/cause.h"
+#include "knowledge/causes/echo.h"
+#include "knowledge/causes/host_memory.h"
 #include "knowledge/causes/stall.h"
 
 namespace fx::knowledge {
@@ -166,6 +168,51 @@ void found_apart(const Scene& s, const MarkView& m, Claim& out) {
   }
 }
 
+// Nothing but the loss of a peer is told: no fault of anybody that would explain why it is gone.
+bool only_peers_gone(const Scene& s) {
+  const bool raised = std::any_of(s.exceptions.begin(), s.exceptions.end(),
+                                  [&](const ExceptionEvent& event) { return !is_echo(s.book.at(event.line).low); });
+  const bool killed = std::any_of(s.exits.begin(), s.exits.end(), [](const ProcessExit& exit) {
+    return exit.signal != 0 && exit.signal != 6 && exit.signal != 15;
+  });
+  return !raised && !killed && s.ooms.empty() && judge_host_memory(s).proof.empty();
+}
+
+// A rank's peers are gone while it gathers the state: its code goes there for this rank alone, or they said that they
+// have no part in it.
+Claim left_alone(const Scene& s, const MarkView& m) {
+  if (!only_peers_gone(s)) return {};
+  std::vector<int> left;
+  for (const int line : m("no_part").lines) {
+    const bool ends = matches_any("exit|leav|done|finish|return|nothing to save", s.book.at(line).low_body());
+    if (ends && !s.in_traceback(line)) left.push_back(line);
+  }
+  const bool at_the_end = !left.empty() && std::none_of(s.steps.begin(), s.steps.end(), [&](const StepEvent& step) {
+    return step.line > left.back() && s.book.earlier(left.back(), step.line);
+  });
+  const auto& guards = s.book.find("core", "guard").lines;
+  for (const auto& exception : s.exceptions) {
+    const auto frame_with = [&](const char* pattern) {
+      return std::find_if(exception.frames.begin(), exception.frames.end(),
+                          [&](int frame) { return matches_any(pattern, s.book.at(frame).low_body()); });
+    };
+    const auto none = exception.frames.end();
+    if (!matches_any("remote process exited|connection closed|connection reset|ncclremoteerror", exception.message) ||
+        frame_with("all_gather|allgather|broadcast(|all_reduce|barrier(|_unshard|gather(") == none ||
+        frame_with("state_dict|full_tensor|summon|save_model|save_state|save_pretrained") == none)
+      continue;
+    Claim out;
+    for (const int frame : exception.frames) {
+      if (std::binary_search(guards.begin(), guards.end(), frame)) out.show(frame);
+    }
+    out.score = out.lines.empty() ? 0.78 : left.empty() ? 0.88 : 0.93;
+    if (out.lines.empty() && !at_the_end) continue;
+    for (std::size_t i = 0; i < left.size() && i < 2; ++i) out.show(left[i]);
+    return out.show(exception.line).root(s.one_rank({exception.line}));
+  }
+  return {};
+}
+
 std::optional<int> origin(const Stall& stall, const Scene& s) {
   if (stall.savers.size() == 1) return *stall.savers.begin();
   if (const auto guarded = s.book.ranks_of(stall.guards); guarded.size() == 1) return *guarded.begin();
@@ -186,7 +233,7 @@ Claim evaluate(const Scene& s, const MarkView& m) {
   }
   const Stall stall = find_stall(s);
   Claim out;
-  if (!stall.any) return out;
+  if (!stall.any) return left_alone(s, m);
   const bool ahead = !s.desync.differing.empty();
   if (!stall.guards.empty()) out.score = 0.93;
   const bool split = !stall.savers.empty() && !stall.movers.empty();
@@ -220,6 +267,9 @@ CauseRule collective_on_subset_of_ranks() {
         "exists=|is_file=|found=true|found=false|file exists|not found, *training|checkpoint found|no checkpoint|exists: true"
         "|exists: false|os.path.exists|cache hit|cache miss|found cache"},
        {"empty", "{}|[]"},
+       {"no_part",
+        "is_main=false|is_main: false|main=false|main_process=false|main_process: false|main process: false|not main|not the "
+        "main|not rank 0|nothing to save"},
        {"resume", "checkpoint|resum|scratch|fresh start"},
        {"decision",
         ": all_reduce(|: all_gather(|: barrier(|: broadcast(|: reduce(|-> return|skip gather|skip the gather|skips the gather|skipping gather|skip barrier|skip the barrier|skip all_|skip reduce|skip broadcast|skip sync|not main*return|not rank 0*return|not the main*return|not master*return|not main*exit|not rank 0*exit|-> *gather_object(|-> *all_to_all|-> *reduce(|-> exit|-> leave|-> *all_reduce|-> *all_gather|-> *state_dict|-> *gather(|-> *barrier|-> *broadcast|-> stop|-> epoch|-> saving|-> not|-> skip|-> continue|patience|converged|stop flag|early stop|should_stop|should_save"},

@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "knowledge/causes/cause.h"
+#include "knowledge/causes/state_dict_errors.h"
 #include "knowledge/log/field_reader.h"
 
 namespace fx::knowledge {
@@ -16,9 +17,24 @@ bool flat_operand(std::string_view low) {
          (sizes[0] * sizes[1] == 0 || (std::min(sizes[0], sizes[1]) == 1 && std::max(sizes[0], sizes[1]) >= 65536));
 }
 
+// A whole file is loaded into a model of which this rank holds no more than its shards.
+Claim loaded_into_shards(const Scene& s) {
+  Claim out;
+  const auto rows = read_size_mismatches(s.book);
+  const auto unheld = std::count_if(rows.begin(), rows.end(), [](const SizeMismatch& row) { return row.unheld(); });
+  const bool empty_file = std::any_of(rows.begin(), rows.end(), [](const SizeMismatch& row) { return row.empty(); });
+  if (unheld == 0 || empty_file) return out;
+  out.score = 0.9;
+  for (const auto& row : rows) {
+    if (row.unheld() && out.lines.size() < 4) out.show(row.line);
+  }
+  return out;
+}
+
 Claim evaluate(const Scene& s, const MarkView& m) {
   if (m("recompute")) return {};
-  Claim out;
+  Claim out = loaded_into_shards(s);
+  if (out.score > 0) return out;
   if (m("shape")) {
     std::vector<int> errors;
     bool sharded = false;  // words or sizes that only a parameter in shards gives

@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "knowledge/causes/cause.h"
 #include "knowledge/causes/host_memory.h"
 
@@ -15,6 +17,7 @@ Claim evaluate(const Scene& s, const MarkView& m) {
     out.score = host.loading ? 0.82 : 0;
   }
   if (m("cancelled") && host.proof.empty()) out.score = 0;
+  if (!host.spare.empty() && host.proof.empty()) out.score = std::min(out.score, 0.35);
   for (std::size_t i = 0; i < host.proof.size() && i < 3; ++i) out.show(host.proof[i]);
   for (std::size_t i = 0; i < host.killed.size() && i < 2; ++i) out.show(host.killed[i]);
   for (std::size_t i = 0; i < host.figures.size() && i < 2; ++i) out.show(host.figures[i]);

@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "knowledge/causes/cause.h"
 #include "knowledge/causes/host_memory.h"
 
@@ -14,6 +16,7 @@ Claim evaluate(const Scene& s, const MarkView& m) {
     out.score = host.running ? 0.7 : host.loading ? 0.3 : 0.4;
     if (!host.figures.empty()) out.score += 0.1;
     if (m("cancelled")) out.score = 0;
+    if (!host.spare.empty()) out.score = std::min(out.score, 0.3);
   }
   for (std::size_t i = 0; i < host.proof.size() && i < 4; ++i) out.show(host.proof[i]);
   for (std::size_t i = 0; i < host.figures.size() && i < 2; ++i) out.show(host.figures[i]);

@@ -1,6 +1,9 @@
 #include "knowledge/causes/host_memory.h"
 
 #include <algorithm>
+#include <optional>
+
+#include "knowledge/log/field_reader.h"
 
 namespace fx::knowledge {
 
@@ -12,6 +15,56 @@ bool in_shared_memory(const Scene& scene, int line) {
                scene.book.at(frame).low);
          });
 }
+
+namespace {
+
+constexpr double kFarFromFull = 50;  // percent
+
+// Somebody asked the kernel's log for the OOM killer, and the next prompt follows at once.
+bool asked_in_vain(const LogBook& book, int line) {
+  const auto& low = book.at(line).low;
+  const int below = book.below(line);
+  const auto& prompts = book.find("core", "shell").lines;
+  return matches_any("dmesg*grep|journalctl*grep", low) &&
+         matches_any("oom|killed process|out of memory", low.substr(low.find("grep"))) &&
+         !matches_any("/dev/null|grep -c|grep -q|grep -ic|grep -ci|wc -l|grep -v", low) &&
+         std::binary_search(prompts.begin(), prompts.end(), below);
+}
+
+// "host_mem 18%": the share of the host's memory that a line says is in use, in percent. What is called a CPU's may be
+// one process's.
+std::optional<double> share_in_use(std::string_view low) {
+  for (const std::string_view key :
+       {"host_mem", "host mem", "host_ram", "host ram", "system_memory", "system memory", "system_ram", "system ram"}) {
+    const auto at = low.find(key);
+    if (at == std::string_view::npos) continue;
+    const auto percent = low.find('%', at);
+    const auto digit = low.find_first_of("0123456789", at);
+    if (percent == std::string_view::npos || digit == std::string_view::npos || digit - at > 24 ||
+        low.substr(digit, percent - digit).find_first_not_of("0123456789. ") != std::string_view::npos)
+      continue;
+    return number_after(low.substr(digit), "");
+  }
+  return std::nullopt;
+}
+
+// What speaks against a full host before the process ended at this line.
+std::vector<int> spare_signs(const Scene& scene, int end, bool running) {
+  std::vector<int> out;
+  std::optional<double> last;
+  int at = -1;
+  for (const int line : scene.book.find("core", "host_share").lines) {
+    if (line > end) break;
+    if (const auto share = share_in_use(scene.book.at(line).low)) last = share, at = line;
+  }
+  if (running && last && *last < kFarFromFull) out.push_back(at);
+  for (const int line : scene.book.find("core", "shell").lines) {
+    if (asked_in_vain(scene.book, line)) out.push_back(line);
+  }
+  return out;
+}
+
+}  // namespace
 
 const std::vector<Mark>& host_memory_marks() {
   static const std::vector<Mark> marks{
@@ -27,6 +80,8 @@ const std::vector<Mark>& host_memory_marks() {
        "rss*gib|rss*gb|anon-rss|gib total|free -g|free -h|mem=|memory used|memory.max|memory limit|available*gib|host "
        "memory|cpu virtual memory|htop|host ram|cpu memory|ram usage"
        "|shmem|mem:_|memory users|swap|vms |memavailable|%mem|maxrss|reqmem|memory.current|cpu_ram|pin_memory|cpu ram"},
+      {"host_share",
+       "host_mem*%|host mem*%|host_ram*%|host ram*%|system_memory*%|system memory*%|system_ram*%|system ram*%"},
       {"host_load",
        "loading checkpoint shards|loading model|from_pretrained|loading weights|loading base|building _|creating _|loading "
        "pretrained|load model"
@@ -50,7 +105,8 @@ HostMemory judge_host_memory(const Scene& scene) {
         low);
     // The class of a GPU's error ends in the name of the host's.
     const bool gpu = matches_any("outofmemoryerror", low) && !matches_any("ray.exceptions.outofmemoryerror", low);
-    if (!elsewhere && !gpu) out.proof.push_back(line);
+    const bool command = matches_any("$ *grep", low);  // who looks for it has not found it yet
+    if (!elsewhere && !gpu && !command) out.proof.push_back(line);
   }
   for (const auto& exit : scene.exits) {
     if (exit.signal != 9) continue;
@@ -84,6 +140,7 @@ HostMemory judge_host_memory(const Scene& scene) {
   // Lines of several processes may overtake each other: a run that tells of steps anywhere and of no load was running.
   out.running = out.running || (!out.loading && !scene.steps.empty()) ||
                 (!out.loading && scene.book.mentions("timing_s/|actor/pg_loss"));
+  out.spare = spare_signs(scene, end, out.running);
   return out;
 }
 

@@ -11,6 +11,7 @@ struct HostMemory {
   std::vector<int> proof;    // the OOM killer, Ray's monitor, the cgroup, or an allocator without RAM say so
   std::vector<int> killed;   // processes ended by SIGKILL (or exit 137)
   std::vector<int> figures;  // lines that show how full the host was
+  std::vector<int> spare;    // lines that speak against it: a share in use far from full, a kernel log without a kill
   bool loading = false;      // before the first step, while weights were loaded or wrapped
   bool running = false;      // after steps or rollouts ran
 };

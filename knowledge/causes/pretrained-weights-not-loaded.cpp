@@ -112,10 +112,48 @@ Claim from_losses(const Scene& s, const MarkView& m) {
   return out.show(m("gibberish"), 1);
 }
 
+// Who wrote a line: its rank or host, else the name that stands in front of it, as pdsh puts the host's.
+std::string writer_of(const LogLine& line) {
+  if (line.rank >= 0) return std::to_string(line.rank);
+  if (!line.head.host.empty()) return line.head.host;
+  const auto word = line.text.substr(0, line.text.find(' '));
+  return word.size() > 1 && word.back() == ':' ? word : "";
+}
+
+// A part of the job goes on from a checkpoint, another one found none, and the loss is that of random weights.
+Claim resumed_apart(const Scene& s, const MarkView& m) {
+  if (!s.exceptions.empty() || !s.ooms.empty()) return {};
+  std::map<std::string, int> loaded;
+  std::vector<int> lacking;
+  for (const int line : m("part").lines) {
+    const auto& low = s.book.at(line).low;
+    const bool absent = matches_any(
+        "unable to load|could not load|cannot load|does not exist|no checkpoint|random init|skip checkpoint", low);
+    if (absent) lacking.push_back(line);
+    const std::string writer = absent ? "" : writer_of(s.book.at(line));
+    if (!writer.empty() && matches_any("loaded checkpoint|loading checkpoint", low) && !matches_any("shards", low))
+      loaded.emplace(writer, line);
+  }
+  if (loaded.empty() || lacking.empty()) return {};
+  const std::string without = writer_of(s.book.at(lacking.front()));
+  const auto other = std::find_if(loaded.begin(), loaded.end(), [&](const auto& row) { return row.first != without; });
+  const auto first = std::find_if(s.steps.begin(), s.steps.end(), [&](const StepEvent& step) {
+    return step.loss_finite && step.line > lacking.front();
+  });
+  if (without.empty() || loaded.count(without) > 0 || other == loaded.end() || first == s.steps.end() ||
+      first->loss <= 6.5 || first->loss >= 14)
+    return {};
+  Claim out;
+  out.score = 0.92;
+  for (std::size_t i = 0; i < lacking.size() && i < 3; ++i) out.show(lacking[i]);
+  return out.show(other->second).show(first->line);
+}
+
 Claim evaluate(const Scene& s, const MarkView& m) {
   // Who says that he starts from scratch on purpose has nothing to load.
   if (m("scratch") && !m("expected")) return {};
   if (const Claim told = told_outright(s, m); told.score > 0) return told;
+  if (const Claim apart = resumed_apart(s, m); apart.score > 0) return apart;
   if (m("skipped") && s.exceptions.empty()) return claim(0.93, m("skipped"), 3);
   if (!m("sign")) return from_losses(s, m);
   const bool failed = !s.exceptions.empty() || !s.ooms.empty() || !stall_signs(s).empty();
@@ -172,6 +210,9 @@ CauseRule pretrained_weights_not_loaded() {
         "|could not find*checkpoint*scratch|not loading pretrained|pretrained*false"
         "|load_weights: false|0 tensors loaded|loaded 0|initializing with random"
         "|checkpoint*is empty|empty state dict"},
+       {"part",
+        "loaded checkpoint|loading checkpoint|unable to load*checkpoint|could not load*checkpoint|cannot load*checkpoint|"
+        "checkpoint*does not exist|ckpt*does not exist|no checkpoint|skip checkpoint load"},
        {"counted", "loaded|matched|restored|copied|mapped|load*keys|load*tensor|load*param"},
        {"unloaded",
         "no shard loaded|no weights loaded|nothing loaded|nothing was loaded|weights_path=none|weights_path: none|weights_path is none|init empty model|empty-initiali|"

@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "knowledge/causes/cause.h"
 #include "knowledge/causes/host_memory.h"
 
@@ -15,11 +17,16 @@ Claim evaluate(const Scene& s, const MarkView& m) {
   // Our supervisor watches memory itself: its word that a rank was killed stands.
   Claim out;
   out.score = m("supervisor") ? 0.92 : host.loading && !host.running ? 0.35 : 0.45;
-  if (!host.figures.empty() && !m("supervisor")) out.score -= 0.2;
+  if (!host.spare.empty()) {
+    out.score = std::max(out.score, 0.75);
+  } else if (!host.figures.empty() && !m("supervisor")) {
+    out.score -= 0.2;
+  }
   const auto& first = *killed.front();
   for (const auto* exit : killed) out.show(exit->line);
   const int rank = first.rank >= 0 ? first.rank : first.local_rank;
   if (rank >= 0) out.root(rank);
+  for (const int line : host.spare) out.show(line);
   return out.show(m("victims"), 5);
 }
 

@@ -36,6 +36,20 @@ Claim from_its_end(const Scene& s) {
   return out;
 }
 
+// Crashes of a process's own: torch's watchdog aborts the process whose collective has timed out.
+Hits own_crashes(const Scene& s, const Hits& crashes) {
+  Hits out;
+  for (const int line : crashes.lines) {
+    const bool by_watchdog = !s.timeouts.empty() && s.book.earlier(s.first_timeout(), line) &&
+                             matches_any("abort", s.book.at(line).low) &&
+                             !matches_any("segmentation|sigsegv|assertion", s.book.at(line).low);
+    if (!by_watchdog) out.lines.push_back(line);
+  }
+  out.count = out.lines.size();
+  out.telling = out.lines;
+  return out;
+}
+
 Claim evaluate(const Scene& s, const MarkView& m) {
   // The first exception that is no echo of a vanished peer, no launcher summary and no mere wrapper.
   const ExceptionEvent* found = nullptr;
@@ -48,9 +62,10 @@ Claim evaluate(const Scene& s, const MarkView& m) {
   }
   Claim out;
   if (found == nullptr) {
-    if (!m("crash")) return from_its_end(s);
-    out = claim(0.5, m("crash"), 2);
-    out.root(s.one_rank(m("crash").lines));
+    const Hits crashes = own_crashes(s, m("crash"));
+    if (!crashes) return from_its_end(s);
+    out = claim(0.5, crashes, 2);
+    out.root(s.one_rank(crashes.lines));
     return out;
   }
   std::vector<int> alike{found->line};

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cmath>
 #include <map>
 
@@ -27,6 +28,9 @@ Claim evaluate(const Scene& s, const MarkView& m) {
     }
     if (out.lines.size() < 5) out.show(row.line);
   }
+  // A whole file met a model in shards.
+  if (empty == 0 && std::any_of(rows.begin(), rows.end(), [](const SizeMismatch& row) { return row.unheld(); }))
+    return {};
   for (const auto& [ratio, count] : ratios) whole = std::max(whole, count);
   if (empty >= 1) out.score = empty >= 2 ? 0.95 : 0.85;
   // The same fraction everywhere: one rank's shard.

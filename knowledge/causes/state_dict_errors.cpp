@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 #include "base/text.h"
 #include "knowledge/log/field_reader.h"
@@ -72,6 +73,10 @@ bool SizeMismatch::empty() const {
   return saved.empty() || elements(saved) == 0 || (elements(saved) == 1 && elements(wanted) > 1);
 }
 
+bool SizeMismatch::unheld() const {
+  return !saved.empty() && elements(saved) > 0 && !wanted.empty() && elements(wanted) == 0;
+}
+
 double SizeMismatch::ratio() const {
   return empty() ? 0 : elements(wanted) / elements(saved);
 }
@@ -89,6 +94,26 @@ const std::vector<Mark>& state_dict_marks() {
   return marks;
 }
 
+namespace {
+
+// Tables that lack the same rows as an embedding or a head does are of the same vocabulary, whatever they are called.
+void spread_vocabulary(std::vector<SizeMismatch>& rows) {
+  const auto table = [](const SizeMismatch& row) {
+    return row.saved.size() == 2 && row.wanted.size() == 2 && row.saved[1] == row.wanted[1] &&
+           row.saved[0] != row.wanted[0];
+  };
+  std::set<std::pair<std::vector<long long>, std::vector<long long>>> vocabularies;
+  for (const auto& row : rows) {
+    if (row.embedding && table(row)) vocabularies.emplace(row.saved, row.wanted);
+  }
+  for (auto& row : rows) {
+    const bool numbered = row.name.find_first_of("0123456789") != std::string::npos;
+    if (!numbered && !row.name.empty() && vocabularies.count({row.saved, row.wanted}) > 0) row.embedding = true;
+  }
+}
+
+}  // namespace
+
 std::vector<SizeMismatch> read_size_mismatches(const LogBook& book) {
   std::vector<SizeMismatch> out;
   for (const int index : book.find("core", "size_mismatch").lines) {
@@ -96,6 +121,7 @@ std::vector<SizeMismatch> read_size_mismatches(const LogBook& book) {
     SizeMismatch row;
     row.line = index;
     row.name = word_after(low, "size mismatch for");
+    if (!row.name.empty() && row.name.back() == ':') row.name.pop_back();
     row.saved = shape_after(low, "copying a param with shape");
     row.wanted = shape_after(low, "current model is");
     if (row.saved.empty() && row.wanted.empty() && low.find("which has shape") != std::string::npos) {
@@ -109,9 +135,11 @@ std::vector<SizeMismatch> read_size_mismatches(const LogBook& book) {
     row.embedding = matches_any(
         "embed|wte|lm_head|word_embedding|output.weight|tok_emb|head.weight|vocab|score.weight|wpe|shared.weight",
         row.name.empty() ? low : row.name);
-    row.embedding = row.embedding || near_tables(row.saved, row.wanted);
+    row.embedding = row.embedding || row.name == "emb.weight" || matches_any(".emb.weight", row.name) ||
+                    near_tables(row.saved, row.wanted);
     out.push_back(std::move(row));
   }
+  spread_vocabulary(out);
   return out;
 }
 

@@ -16,6 +16,7 @@ struct SizeMismatch {
   std::vector<long long> wanted;  // shape in the model
   bool embedding = false;         // an embedding or output head
   bool empty() const;             // the checkpoint holds nothing for it
+  bool unheld() const;            // the checkpoint holds it, the model has no element of it here: it is partitioned
   bool flat() const { return saved.size() == 1 && saved.front() > 0 && wanted.size() >= 2; }  // a flattened shard
   double ratio() const;  // wanted elements / saved elements, 0 when empty
 };
