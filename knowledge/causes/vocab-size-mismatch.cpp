@@ -9,7 +9,7 @@ Claim evaluate(const Scene& s, const MarkView& m) {
   const auto rows = read_size_mismatches(s.book);
   bool only_embedding = !rows.empty();
   for (const auto& row : rows) {
-    only_embedding = only_embedding && row.embedding && !row.empty() && !row.flat();
+    only_embedding = only_embedding && row.embedding && !row.empty() && !row.unheld() && !row.flat();
     if (row.embedding && out.lines.size() < 4) out.show(row.line);
   }
   if (only_embedding) {
