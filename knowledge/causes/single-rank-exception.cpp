@@ -37,17 +37,16 @@ Claim from_its_end(const Scene& s) {
 }
 
 // Crashes of a process's own: torch's watchdog aborts the process whose collective has timed out.
-Hits own_crashes(const Scene& s, const Hits& crashes) {
-  Hits out;
-  for (const int line : crashes.lines) {
-    const bool by_watchdog = !s.timeouts.empty() && s.book.earlier(s.first_timeout(), line) &&
-                             matches_any("abort", s.book.at(line).low) &&
-                             !matches_any("segmentation|sigsegv|assertion", s.book.at(line).low);
-    if (!by_watchdog) out.lines.push_back(line);
-  }
-  out.count = out.lines.size();
-  out.telling = out.lines;
-  return out;
+Hits own_crashes(const Scene& s, Hits crashes) {
+  const auto by_watchdog = [&](int line) {
+    return !s.timeouts.empty() && s.book.earlier(s.first_timeout(), line) &&
+           matches_any("abort", s.book.at(line).low) &&
+           !matches_any("segmentation|sigsegv|assertion", s.book.at(line).low);
+  };
+  std::erase_if(crashes.lines, by_watchdog);
+  std::erase_if(crashes.telling, by_watchdog);
+  crashes.count = static_cast<long>(crashes.lines.size());
+  return crashes;
 }
 
 Claim evaluate(const Scene& s, const MarkView& m) {

@@ -105,7 +105,7 @@ void add_gradients(const Plan& plan, std::vector<std::string>& out) {
   const Setting& s = plan.chosen.setting;
   if (s.sharding != Sharding::kZero1 || is_lora(s) || s.amp) return;
   const std::string more = gib_text(s.param_bytes * rank_model(plan.shape, plan.count, s).params()) + " more a GPU.";
-  if (s.tuned && !s.reduce_asked && s.master_bytes > s.param_bytes) {
+  if (assumes_narrow_gradients(s) && s.master_bytes > s.param_bytes) {
     out.push_back(
         "Gradients are taken to be kept and reduced in the parameters' dtype, as NVIDIA's recipes for speed do. "
         "Megatron's own default is fp32 (reduce_dtype: fp32): " +

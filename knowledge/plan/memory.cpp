@@ -174,9 +174,7 @@ MemoryPlan plan_memory(const ModelShape& shape, const ParamCount& count, const S
   }};
   set_peak(moments, plan);
   set_outside(s, machine, moments, plan);
-  // Megatron's own default keeps gradients in fp32.
-  const bool may_be_wide = s.tuned && !s.reduce_asked && s.sharding == Sharding::kZero1 && !is_lora(s);
-  if (may_be_wide) plan.high += st.grads * (4 / s.reduce_bytes - 1);
+  if (assumes_narrow_gradients(s) && !is_lora(s)) plan.high += st.grads * (4 / s.reduce_bytes - 1);
   return plan;
 }
 

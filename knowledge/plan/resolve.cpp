@@ -71,8 +71,7 @@ void set_dtypes(const TrainingArgs& t, const Machine& m, Resolved& out) {
   if (!t.reduce_dtype && s.master_bytes == 2) s.reduce_bytes = 2;
   // Losses are scaled so that gradients may stay in fp16.
   if (!t.reduce_dtype && t.param_dtype == "fp16" && is_deepspeed(s.sharding)) s.reduce_bytes = 2;
-  // NVIDIA's recipes for speed keep and reduce gradients in 16 bits (NeMo: grad_reduce_in_fp32 = False).
-  if (s.tuned && s.sharding == Sharding::kZero1 && !s.reduce_asked) s.reduce_bytes = s.param_bytes;
+  if (assumes_narrow_gradients(s)) s.reduce_bytes = s.param_bytes;
   using O = Optimizer;
   s.optimizer =
       choice<O>(t.optimizer.value_or("adamw"), {O::kAdamw, O::kAdamwFused, O::kAdamw8bit, O::kPagedAdamw,

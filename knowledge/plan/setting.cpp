@@ -22,6 +22,10 @@ bool is_three_dimensional(const Setting& s) {
   return s.sharding == Sharding::kZero1 && s.tp * s.pp > 1;
 }
 
+bool assumes_narrow_gradients(const Setting& s) {
+  return s.tuned && s.sharding == Sharding::kZero1 && !s.reduce_asked;
+}
+
 bool widens_rest(const Setting& s) {
   const bool library = !s.own_loop && s.loss != Loss::kFused;
   const bool prepared = s.quant == Quant::kNf4 || s.quant == Quant::kNf4Double || s.quant == Quant::kInt8;

@@ -90,6 +90,9 @@ bool is_deepspeed(Sharding sharding);
 bool is_lora(const Setting& setting);
 // Tensor or pipeline parallelism beside ZeRO-1: Megatron and what follows it (nanotron, Megatron-DeepSpeed, NeMo).
 bool is_three_dimensional(const Setting& setting);
+// Megatron's fused kernels and no word about gradients: they are taken to be kept and reduced in the parameters' dtype,
+// as NVIDIA's recipes for speed do (NeMo: grad_reduce_in_fp32 = False). Megatron's own default is fp32.
+bool assumes_narrow_gradients(const Setting& setting);
 // peft's preparation of a 4- or 8-bit model casts what is not quantised to fp32, and with it what modules hand on to
 // each other. Sharding needs one dtype, trainers with a loss of their own do not use it, who asks for autocast leaves
 // it to that, and who trains adapters in 16 bits casts norms and embedding back (axolotl, TRL) or never widens them.
